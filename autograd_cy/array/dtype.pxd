@@ -1,0 +1,21 @@
+# The element types, as the small integers that kernels and tensors carry.
+#
+# Relies on nothing.  Every layer relies on it.
+
+cdef enum:
+    FLOAT32 = 0
+    FLOAT64 = 1
+    INT64 = 2
+    INT32 = 3
+    UINT8 = 4
+    BOOL = 5
+    N_DTYPES = 6
+    MAX_NDIM = 32
+
+
+cdef inline Py_ssize_t itemsize_of(int dtype) noexcept nogil:
+    if dtype == FLOAT32 or dtype == INT32:
+        return 4
+    if dtype == FLOAT64 or dtype == INT64:
+        return 8
+    return 1

@@ -1,0 +1,29 @@
+"""Typed loops over raw pointers, reached through one table of function pointers (`table.K`).
+
+Relies on array (dtype codes) and on the loops generated from ops. The engine relies on it.
+Every module of loops is compiled once per instruction-set level; the one that fits the processor is loaded here.
+AUTOGRAD_CY_LEVEL=base|v3|v4 forces a level (for tests and measurements).
+"""
+
+import importlib
+import os
+
+from . import table
+
+LEVELS = ("base", "v3", "v4")
+MODULES = ("elementwise", "index", "reduce", "rows", "update", "micro", "loops")
+
+
+def _choose_level():
+    highest = table.cpu_level()
+    asked = os.environ.get("AUTOGRAD_CY_LEVEL")
+    if asked:
+        if asked not in LEVELS or LEVELS.index(asked) > highest:
+            raise ImportError(f"AUTOGRAD_CY_LEVEL={asked!r}: this processor runs {', '.join(LEVELS[:highest + 1])}")
+        return asked
+    return LEVELS[highest]
+
+
+level = _choose_level()
+for _name in MODULES:
+    importlib.import_module(f"._{level}_{_name}", __name__)

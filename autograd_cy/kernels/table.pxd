@@ -1,0 +1,112 @@
+# The table of kernels: one global struct of C function pointers, `K`.
+#
+# Every module of loops is compiled once per instruction-set level (see setup.py); the level that fits
+# the processor is imported and fills `K`.  The engine calls kernels through `K` only.
+#
+# Conventions of every kernel: raw pointers; shapes and strides in ELEMENTS, signed (a stride may be 0 or
+# negative); dtype codes of array/dtype.pxd; `noexcept nogil`; arguments were checked by the caller;
+# any size may be 0; an output never partly overlaps an input (it may be exactly the same memory, same strides).
+
+from autograd_cy.array.dtype cimport N_DTYPES
+
+cdef enum:
+    MAX_LOOPS = 1024
+    BLOCK = 1024              # elements per block of scratch memory
+
+cdef enum Variant:            # which inputs of a loop are one repeated value (pointer to a single element)
+    ALL_VECTORS = 0
+    LAST_SCALAR = 1           # the last input; loops of exactly two inputs only
+    FIRST_SCALAR = 2          # the first input; loops of two or more inputs
+    N_VARIANTS = 3
+
+cdef enum Reduction:
+    REDUCE_SUM = 0            # integers and bool sum to int64
+    REDUCE_MEAN = 1           # floats only
+    REDUCE_PROD = 2           # integers and bool multiply to int64
+    REDUCE_MAX = 3            # NaN wins
+    REDUCE_MIN = 4
+    REDUCE_ARGMAX = 5         # int64, index within the reduced elements in row-major order; first of equals, NaN wins
+    REDUCE_ARGMIN = 6
+    REDUCE_ANY = 7            # bool
+    REDUCE_ALL = 8            # bool
+    REDUCE_VAR = 9            # floats; two passes; param is the correction (ddof): sum((x - mean)^2) / max(n - param, 0)
+    REDUCE_LOGSUMEXP = 10     # floats; -inf when every input is -inf
+    REDUCE_NORM = 11          # floats; param is p: 0 counts non-zeros, inf, -inf, 1, 2, any p; sum(|x|^p)^(1/p), no overflow for p = 2
+
+# One elementwise loop over n contiguous elements: p[0] is the output, p[1..] the inputs.
+ctypedef void (*Loop)(Py_ssize_t n, char** p, const double* attrs) noexcept nogil
+
+cdef struct Operand:
+    char* data
+    const Py_ssize_t* strides     # ndim of them, 0 where the operand is repeated; NULL: a single value
+    Py_ssize_t itemsize
+
+cdef struct Kernels:
+    # loops[loop id][dtype][variant]; NULL where a loop has no such dtype or variant
+    Loop loops[MAX_LOOPS][N_DTYPES][N_VARIANTS]
+    Loop casts[N_DTYPES][N_DTYPES]            # [from][to], contiguous
+
+    # elementwise.pyx: run a loop over any strides. operands[0] is the output, then nin inputs (nin <= 7).
+    void (*elementwise)(const Loop* variants, int nin, int ndim, const Py_ssize_t* shape,
+                        const Operand* operands, const double* attrs) noexcept nogil
+    # dst = cast(src), any strides, any pair of dtypes; src strides may be 0
+    void (*copy)(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides,
+                 int src_dtype, const char* src, const Py_ssize_t* src_strides) noexcept nogil
+
+    # index.pyx
+    # offsets[j] = sum_k idx[k][j] * strides[k], negative indices wrapped once. Returns -1, or the first j out of range.
+    Py_ssize_t (*index_offsets)(Py_ssize_t n, int nidx, const long long** idx, const Py_ssize_t* dims,
+                                const Py_ssize_t* strides, Py_ssize_t* offsets) noexcept nogil
+    # out[j, ...] = src[offsets[j] + ...]; the inner part has ndim dims of `shape` and `strides`; out is contiguous
+    void (*gather)(Py_ssize_t itemsize, Py_ssize_t n, const Py_ssize_t* offsets, int ndim, const Py_ssize_t* shape,
+                   const Py_ssize_t* strides, const char* src, char* out) noexcept nogil
+    # dst[offsets[j] + ...] = src[j, ...] (later j wins), and dst[...] += src[...] (duplicates add, in the order of j)
+    void (*scatter)(Py_ssize_t itemsize, Py_ssize_t n, const Py_ssize_t* offsets, int ndim, const Py_ssize_t* shape,
+                    const Py_ssize_t* strides, const char* src, char* dst) noexcept nogil
+    void (*scatter_add)(int dtype, Py_ssize_t n, const Py_ssize_t* offsets, int ndim, const Py_ssize_t* shape,
+                        const Py_ssize_t* strides, const char* src, char* dst) noexcept nogil
+    # number of non-zero elements of x (any strides), and their row-major positions: out has count rows of ndim int64
+    Py_ssize_t (*count_nonzero)(int dtype, int ndim, const Py_ssize_t* shape, const char* x,
+                                const Py_ssize_t* strides) noexcept nogil
+    void (*nonzero)(int dtype, int ndim, const Py_ssize_t* shape, const char* x, const Py_ssize_t* strides,
+                    long long* out) noexcept nogil
+
+    # reduce.pyx: out_strides has 0 on the reduced dims (out is then written once per remaining index).
+    # Also unbroadcast (REDUCE_SUM). The caller has refused empty max/min/argmax/argmin. The result's dtype follows from kind.
+    void (*reduce)(int kind, int dtype, int ndim, const Py_ssize_t* shape, const char* x, const Py_ssize_t* x_strides,
+                   char* out, const Py_ssize_t* out_strides, double param) noexcept nogil
+
+    # rows.pyx: float32 and float64; x, out ... are contiguous (rows, cols)
+    void (*softmax)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, char* out, int log) noexcept nogil
+    # y is softmax(x) or log_softmax(x)
+    void (*softmax_backward)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, const char* y, char* dx,
+                             int log) noexcept nogil
+    # losses[i] = weight[t] * cross entropy of row i, 0 where target[i] == ignore_index; prob = softmax(x) (saved for
+    # backward). weight may be NULL. Returns -1, or the first row whose target is out of range (nothing is read there).
+    Py_ssize_t (*cross_entropy)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, const long long* target,
+                                const char* weight, long long ignore_index, double smoothing, char* prob,
+                                char* losses) noexcept nogil
+    # dx = d(sum_i g[i] * losses[i]) / dx; g has `rows` elements, or one when g_stride is 0
+    void (*cross_entropy_backward)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, Py_ssize_t g_stride,
+                                   const char* prob, const long long* target, const char* weight,
+                                   long long ignore_index, double smoothing, char* dx) noexcept nogil
+
+    # update.pyx: float32 and float64, contiguous, n elements; buffers that an option does not need are NULL.
+    # Each equals torch.optim's single-tensor formula, operation for operation. step counts from 1 (this step included).
+    void (*sgd)(int dtype, Py_ssize_t n, char* p, const char* g, char* buf, double lr, double momentum,
+                double dampening, double weight_decay, int nesterov, int maximize, int first) noexcept nogil
+    void (*adam)(int dtype, Py_ssize_t n, char* p, const char* g, char* m, char* v, char* vmax, double lr,
+                 double beta1, double beta2, double eps, double weight_decay, int decoupled, int maximize,
+                 long long step) noexcept nogil
+    void (*rmsprop)(int dtype, Py_ssize_t n, char* p, const char* g, char* square_avg, char* buf, char* grad_avg,
+                    double lr, double alpha, double eps, double weight_decay, double momentum,
+                    int maximize) noexcept nogil
+    double (*sum_of_squares)(int dtype, Py_ssize_t n, const char* x) noexcept nogil
+    void (*scale)(int dtype, Py_ssize_t n, char* x, double factor) noexcept nogil
+
+    # micro.pyx: the small product C = op(A) op(B), row-major, ta/tb: the operand is stored transposed; C is (m, n).
+    # lda etc. are row strides of the stored matrix. k = 0 gives zeros. Any positive sizes; meant for small ones.
+    void (*small_gemm)(int dtype, int ta, int tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a,
+                       Py_ssize_t lda, const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) noexcept nogil
+
+cdef Kernels K

@@ -1,0 +1,90 @@
+"""Extensions of autograd_cy and the directives they are compiled with; all other metadata is in pyproject.toml.
+
+Modules of loops (LEVELLED) are compiled once per instruction-set level from the same source, under the names
+`kernels._<level>_<module>`; `kernels/__init__.py` imports the level that fits the processor.
+The elementwise loops are first generated from the table of operations (autograd_cy/ops).
+"""
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+ROOT = Path(__file__).parent
+GENERATED = Path("build") / "generated"
+PACKAGE = Path("autograd_cy")
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+    "embedsignature": True,
+    "binding": True,
+    "always_allow_keywords": True,
+}
+
+# -ffp-contract=off: no fused multiply-add behind our back, so that every level gives the same bits.
+FLAGS = ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-g0", "-Wno-unused-function",
+         "-Wno-unreachable-code", "-Wno-maybe-uninitialized", "-fvisibility=hidden"]
+LINK = ["-Wl,-s"] if sys.platform.startswith("linux") else []
+X86 = platform.machine().lower() in ("x86_64", "amd64") and sys.platform != "win32"
+LEVELS = {"base": []}
+if X86:
+    LEVELS["v3"] = ["-march=x86-64-v3"]
+    LEVELS["v4"] = ["-march=x86-64-v4", "-mprefer-vector-width=512"]
+
+HEADERS = [str(p) for p in sorted((PACKAGE / "kernels").glob("*.h"))]
+INCLUDE = [str(PACKAGE / "kernels")]
+
+LEVELLED = ["elementwise", "index", "reduce", "rows", "update", "micro"]
+# The small products may fuse: they promise no bits across levels, as no BLAS does.
+EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
+HOT = {"autograd_cy.engine.dispatch", "autograd_cy.engine.backward", "autograd_cy.engine.tensor"}
+
+
+def write_if_changed(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def levelled_extensions():
+    """The same loops under one module name per level; the copies live in build/generated."""
+    sources = {name: (ROOT / PACKAGE / "kernels" / f"{name}.pyx").read_text()
+               for name in LEVELLED if (ROOT / PACKAGE / "kernels" / f"{name}.pyx").exists()}
+    sys.path.insert(0, str(ROOT / PACKAGE))
+    try:
+        from ops.codegen import loop_modules   # reads the table only; needs no built extension
+        sources.update(loop_modules())
+    except ImportError:
+        pass
+    finally:
+        sys.path.pop(0)
+    for level, march in LEVELS.items():
+        for name, text in sources.items():
+            path = GENERATED / f"_{level}_{name}.pyx"
+            write_if_changed(ROOT / path, text)
+            yield Extension(f"autograd_cy.kernels._{level}_{name}", [str(path)], include_dirs=INCLUDE, depends=HEADERS,
+                            extra_compile_args=["-O3", *FLAGS, *march, *EXTRA_FLAGS.get(name, [])],
+                            extra_link_args=LINK)
+
+
+def plain_extensions():
+    """One extension for every .pyx that is not levelled."""
+    for path in sorted((ROOT / PACKAGE).rglob("*.pyx")):
+        path = path.relative_to(ROOT)
+        name = ".".join(path.with_suffix("").parts)
+        if path.parent.name == "kernels" and path.stem in LEVELLED:
+            continue
+        yield Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
+                        extra_compile_args=["-O3" if name in HOT else "-O2", *FLAGS], extra_link_args=LINK)
+
+
+os.chdir(ROOT)
+setup(ext_modules=cythonize([*levelled_extensions(), *plain_extensions()], compiler_directives=DIRECTIVES,
+                            build_dir="build/cython", nthreads=os.cpu_count() or 1))
