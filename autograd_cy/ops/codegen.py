@@ -1,0 +1,239 @@
+"""From the table's elementwise rows to typed Cython loops.
+
+Relies on symbols.py and the table. setup.py writes what `loop_modules` returns into the build directory and compiles it once
+per instruction-set level. `python -m autograd_cy.ops.codegen [row]` prints the source.
+
+For every elementwise row there is a loop of the forward formula and one for each derivative, for each dtype and for up to three
+variants (all inputs vectors; the last or the first a repeated value). Repeated subexpressions are computed once.
+"""
+
+from . import functions
+from .symbols import Expression, Symbol
+from .table import TABLE
+
+# code, C type, suffix of the vecmath functions
+DTYPES = (("float32", "float", "f32"), ("float64", "double", "f64"), ("int64", "int64_t", "i64"), ("int32", "int32_t", "i32"),
+          ("uint8", "uint8_t", "u8"), ("bool", "uint8_t", "b8"))
+FLOATS = DTYPES[:2]
+_BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "all": DTYPES}
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_MATH = """exp expm1 exp2 log log2 log10 log1p sin cos tan tanh sinh cosh asin acos atan sigmoid logsigmoid softplus erf sqrt rsqrt
+abs sign floor ceil round trunc""".split()
+_MATH2 = ["atan2", "pow", "floor_divide", "remainder", "maximum", "minimum"]
+_INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximum": 2, "minimum": 2, "pow": 2}
+
+
+class Loop:
+    """One loop to generate: the id by which it is found, its name, and what it computes."""
+
+    def __init__(self, name, row, output, inputs, expression, dtypes):
+        self.name, self.row, self.output, self.inputs, self.expression, self.dtypes = (
+            name, row, output, inputs, expression, dtypes)
+
+    def input_type(self, name, ctype):
+        return "uint8_t" if self.row.types.get(name) == "bool" else ctype
+
+    @property
+    def variants(self):
+        if len(self.inputs) == 1:
+            return (0,)
+        return (0, 1, 2) if len(self.inputs) == 2 else (0, 2)
+
+
+def needs_mask(expression, names):
+    """Whether g = 0 could meet an infinite factor: g is multiplied or divided by something that depends on the data."""
+    if not isinstance(expression, Expression) or not expression.args:
+        return False
+    if expression.name in ("mul", "div"):
+        if any(depends(a, names) for a in expression.args):
+            return True
+    return any(needs_mask(a, names) for a in expression.args)
+
+
+def depends(expression, names):
+    if isinstance(expression, Symbol):
+        return expression.name in names
+    return isinstance(expression, Expression) and any(depends(a, names) for a in expression.args)
+
+
+def rule_inputs(row, name):
+    """The loop inputs of the derivative for `name`: g first, then inputs and output that the rule names."""
+    return tuple(p for p in row.parameters(name) if p not in row.attrs)
+
+
+def is_masked(row, name):
+    """Whether the derivative for input `name` is forced to 0 where g is 0 and the formula gives NaN."""
+    expression = row.rules[name](*map(Symbol, row.parameters(name)))
+    return needs_mask(expression, {p for p in rule_inputs(row, name) if p != "g"})
+
+
+def loops():
+    """All loops in the order of their ids."""
+    result = []
+    for row in TABLE.values():
+        if row.kind != "elementwise":
+            continue
+        expression = row.forward(*map(Symbol, (*row.inputs, *row.attrs)))
+        result.append(Loop(row.name, row, row.result, row.inputs, expression, _BY_KIND[row.dtypes]))
+        for name in row.inputs:
+            if name not in row.rules:
+                continue
+            parameters = row.parameters(name)
+            expression = row.rules[name](*map(Symbol, parameters))
+            if is_masked(row, name):
+                g = Symbol("g")
+                expression = Expression("masked", g, expression)
+            result.append(Loop(f"{row.name}.d{name}", row, "same", rule_inputs(row, name), expression, FLOATS))
+    return result
+
+
+def loop_ids():
+    """Name of every loop ("mul", "mul.da", ...) -> its id in the kernel table."""
+    return {loop.name: i for i, loop in enumerate(loops())}
+
+
+class _Writer:
+    """Statements for one expression in one dtype."""
+
+    def __init__(self, ctype, suffix):
+        self.ctype, self.suffix = ctype, suffix
+        self.uses = {}
+        self.names = {}
+        self.lines = []
+        self.temporaries = []
+
+    def count(self, e):
+        if isinstance(e, Expression) and e.args:
+            self.uses[e] = self.uses.get(e, 0) + 1
+            if self.uses[e] == 1:
+                for a in e.args:
+                    self.count(a)
+
+    def code(self, e):
+        if not isinstance(e, Expression):
+            if self.suffix[0] == "f":
+                return f"(<{self.ctype}> {float(e)!r})" if e == e and abs(e) != float("inf") else f"(<{self.ctype}> {'-' if e < 0 else ''}INFINITY)"
+            return f"(<{self.ctype}> {int(e)})"
+        if isinstance(e, Symbol):
+            return e.name
+        if e in self.names:
+            return self.names[e]
+        text = self.operation(e)
+        if self.uses[e] > 1 and e.name not in ("lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or"):
+            name = f"t{len(self.temporaries)}"
+            self.temporaries.append(name)
+            self.lines.append(f"{name} = {text}")
+            self.names[e] = name
+            return name
+        return text
+
+    def operation(self, e):
+        name = e.name
+        if name == "masked":
+            value = self.code(e.args[1])
+            self.temporaries.append("r")
+            self.lines.append(f"r = {value}")
+            return f"(<{self.ctype}> 0) if (r != r) & (g == 0) else r"
+        args = [self.code(a) for a in e.args]
+        if name in ("add", "mul") and self.suffix == "b8":
+            return f"({args[0]} {'|' if name == 'add' else '&'} {args[1]})"
+        if name in _INFIX:
+            return f"({args[0]} {_INFIX[name]} {args[1]})"
+        if name == "neg":
+            return f"(-{args[0]})"
+        if name == "where":
+            return f"({args[1]} if {args[0]} else {args[2]})"
+        if name in ("logical_and", "logical_or", "logical_xor"):
+            sign = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}[name]
+            return f"({self.truth(e.args[0], args[0])} {sign} {self.truth(e.args[1], args[1])})"
+        if name == "logical_not":
+            return f"({args[0]} == 0)"
+        if name in ("isnan", "isinf", "isfinite"):
+            return self.classification(name, args[0])
+        if self.suffix[0] != "f" and name in ("floor", "ceil", "round", "trunc"):
+            return args[0]
+        suffix = "u8" if self.suffix == "b8" else self.suffix
+        return f"ag_{'floordiv' if name == 'floor_divide' else name}_{suffix}({', '.join(args)})"
+
+    def classification(self, name, x):
+        if self.suffix[0] != "f":
+            return "1" if name == "isfinite" else "0"
+        if name == "isnan":
+            return f"({x} != {x})"
+        magnitude = f"ag_abs_{self.suffix}({x})"
+        return f"({magnitude} == INFINITY)" if name == "isinf" else f"({magnitude} < INFINITY)"
+
+    @staticmethod
+    def truth(e, text):
+        boolean = isinstance(e, Expression) and e.name in ("lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or")
+        return text if boolean else f"({text} != 0)"
+
+
+def _loop_source(loop, dtype, variant):
+    name, ctype, suffix = dtype
+    out_type = "uint8_t" if loop.output == "bool" else ctype
+    writer = _Writer(ctype, suffix)
+    writer.count(loop.expression)
+    result = writer.code(loop.expression)
+    scalar = {0: None, 1: loop.inputs[-1], 2: loop.inputs[0]}[variant]
+    function = f"{loop.name.replace('.', '_')}_{suffix}_{variant}"
+    head = [f"cdef void {function}(Py_ssize_t n, char** p, const double* attrs) noexcept nogil:",
+            f"    cdef {out_type}_r out_ = <{out_type}*> p[0]"]
+    body = []
+    for k, input_name in enumerate(loop.inputs, 1):
+        t = loop.input_type(input_name, ctype)
+        if input_name == scalar:
+            head.append(f"    cdef {t} {input_name} = (<{t}*> p[{k}])[0]")
+        else:
+            head.append(f"    cdef {t}_r {input_name}_ = <{t}*> p[{k}]")
+            head.append(f"    cdef {t} {input_name}")
+            body.append(f"{input_name} = {input_name}_[i]")
+    for k, attr in enumerate(loop.row.attrs):
+        head.append(f"    cdef {ctype} {attr} = <{ctype}> attrs[{k}]")
+    for temporary in writer.temporaries:
+        head.append(f"    cdef {ctype} {temporary}")
+    head.append("    cdef Py_ssize_t i")
+    head.append("    for i in range(n):")
+    body += [*writer.lines, f"out_[i] = <{out_type}> ({result})"]
+    return function, "\n".join([*head, *("        " + line for line in body)])
+
+
+def _declarations():
+    lines = ["from libc.stdint cimport int64_t, int32_t, uint8_t", "from libc.math cimport INFINITY", "",
+             "from autograd_cy.kernels.table cimport K", "", "cdef extern from *:"]
+    for ctype in ("float", "double", "int64_t", "int32_t", "uint8_t"):
+        lines.append(f'    ctypedef {ctype}* {ctype}_r "{ctype}* __restrict"')
+    lines += ["", 'cdef extern from "vecmath.h" nogil:']
+    for _, ctype, suffix in FLOATS:
+        lines += [f"    {ctype} ag_{f}_{suffix}({ctype}) noexcept" for f in _MATH]
+        lines += [f"    {ctype} ag_{'floordiv' if f == 'floor_divide' else f}_{suffix}({ctype}, {ctype}) noexcept" for f in _MATH2]
+    for _, ctype, suffix in DTYPES[2:5]:
+        for f, arity in _INTEGER_MATH.items():
+            f = "floordiv" if f == "floor_divide" else f
+            lines.append(f"    {ctype} ag_{f}_{suffix}({', '.join([ctype] * arity)}) noexcept")
+    return "\n".join(lines)
+
+
+def loop_modules():
+    """{module name: Cython source} of all generated loops."""
+    parts = ["# Generated from autograd_cy/ops/table.py by autograd_cy/ops/codegen.py: do not edit.\n", _declarations()]
+    register = []
+    for number, loop in enumerate(loops()):
+        for code, dtype in enumerate(DTYPES):
+            if dtype not in loop.dtypes:
+                continue
+            for variant in loop.variants:
+                function, source = _loop_source(loop, dtype, variant)
+                parts.append(source)
+                register.append(f"K.loops[{number}][{code}][{variant}] = {function}")
+    parts.append("\n".join(register))
+    return {"loops": "\n\n\n".join(parts) + "\n"}
+
+
+if __name__ == "__main__":
+    import sys
+    wanted = sys.argv[1:] or list(TABLE)
+    for loop in loops():
+        if loop.row.name in wanted:
+            for dtype in loop.dtypes:
+                print(_loop_source(loop, dtype, 0)[1], end="\n\n")

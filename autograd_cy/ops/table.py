@@ -1,0 +1,291 @@
+"""THE TABLE: every operation with its derivative beside it.
+
+Relies on rows.py and functions.py only. The build generates loops from it, the engine runs and differentiates by it,
+the tests, the documentation and the benchmarks are driven by it. A rule never mentions broadcasting: the engine sums every
+gradient back to its input's shape. A gradient of exactly zero stays zero where the local derivative is infinite.
+"""
+
+from .functions import (
+    abs, acos, as_strided, as_strided_back, asin, atan, atan2, ceil, concatenate, cos, cosh, cross_entropy_back, eq, erf, exp, exp2,
+    expand, expm1, fill_strided, floor, floor_divide, gather, index, index_back, index_fill, isfinite, isinf, isnan, log,
+    log1p, log2, log10, logical_and, logical_not, logical_or, logical_xor, logsigmoid, matmul, maximum, minimum, permute,
+    pieces, pow, put, remainder, reshape, round, rsqrt, sigmoid, sign, sin, sinh, slice, softplus, spread, sqrt,
+    sum_to, swap_axes, tan, tanh, total, trunc, unslice, where,
+)
+from .rows import TABLE, binary, op, ternary, unary
+
+__all__ = ["TABLE"]
+
+LN2, LN10 = 0.6931471805599453, 2.302585092994046
+SQRT_HALF, SQRT_2_OVER_PI, TWO_OVER_SQRT_PI, INV_SQRT_2PI = (
+    0.7071067811865476, 0.7978845608028654, 1.1283791670955126, 0.3989422804014327)
+
+# ---- arithmetic
+
+binary("add", lambda a, b: a + b, da=lambda g: g, db=lambda g: g, dtypes="all", doc="a + b")
+binary("sub", lambda a, b: a - b, da=lambda g: g, db=lambda g: -g, dtypes="number", doc="a - b")
+binary("mul", lambda a, b: a * b, da=lambda g, b: g * b, db=lambda g, a: g * a, dtypes="all", doc="a * b")
+binary("div", lambda a, b: a / b, da=lambda g, b: g / b, db=lambda g, b, y: -g * y / b, doc="a / b")
+binary("floor_divide", lambda a, b: floor_divide(a, b), dtypes="number", doc="floor(a / b)",
+       special="not differentiable: the result does not require a gradient")
+binary("remainder", lambda a, b: remainder(a, b), da=lambda g: g, db=lambda g, a, b: -g * floor_divide(a, b), dtypes="number",
+       doc="a - b * floor(a / b), with the sign of b", special="where a is a multiple of b: the derivative from inside the step")
+binary("pow", lambda a, b: pow(a, b), da=lambda g, a, b: where(b == 0, 0, g * b * pow(a, b - 1)),
+       db=lambda g, a, b, y: where(logical_and(a == 0, b >= 0), 0, g * y * log(a)), dtypes="number", doc="a ** b",
+       special="exponent 0: da = 0, also at a = 0; a = 0 with b >= 0: db = 0")
+unary("neg", lambda x: -x, dx=lambda g: -g, dtypes="number", doc="-x")
+unary("abs", lambda x: abs(x), dx=lambda g, x: g * sign(x), dtypes="number", doc="|x|", special="x = 0: 0")
+unary("sign", lambda x: sign(x), dx=lambda g: g * 0, dtypes="number", doc="-1, 0 or 1 by the sign of x", special="0 everywhere")
+unary("square", lambda x: x * x, dx=lambda g, x: g * (x + x), dtypes="number", doc="x * x")
+unary("sqrt", lambda x: sqrt(x), dx=lambda g, y: g / (y + y), doc="square root of x", special="x = 0: infinite, but 0 for g = 0")
+unary("rsqrt", lambda x: rsqrt(x), dx=lambda g, y: g * -0.5 * (y * y * y), doc="1 / sqrt(x)")
+unary("reciprocal", lambda x: 1 / x, dx=lambda g, y: -g * (y * y), doc="1 / x")
+
+# ---- exponentials, logarithms, circular and hyperbolic functions
+
+unary("exp", lambda x: exp(x), dx=lambda g, y: g * y, doc="e ** x")
+unary("expm1", lambda x: expm1(x), dx=lambda g, y: g * (y + 1), doc="e ** x - 1, exact near 0")
+unary("exp2", lambda x: exp2(x), dx=lambda g, y: g * (y * LN2), doc="2 ** x")
+unary("log", lambda x: log(x), dx=lambda g, x: g / x, doc="natural logarithm")
+unary("log2", lambda x: log2(x), dx=lambda g, x: g / (x * LN2), doc="logarithm to base 2")
+unary("log10", lambda x: log10(x), dx=lambda g, x: g / (x * LN10), doc="logarithm to base 10")
+unary("log1p", lambda x: log1p(x), dx=lambda g, x: g / (x + 1), doc="log(1 + x), exact near 0")
+unary("sin", lambda x: sin(x), dx=lambda g, x: g * cos(x), doc="sine")
+unary("cos", lambda x: cos(x), dx=lambda g, x: -g * sin(x), doc="cosine")
+unary("tan", lambda x: tan(x), dx=lambda g, y: g * (1 + y * y), doc="tangent")
+unary("sinh", lambda x: sinh(x), dx=lambda g, x: g * cosh(x), doc="hyperbolic sine")
+unary("cosh", lambda x: cosh(x), dx=lambda g, x: g * sinh(x), doc="hyperbolic cosine")
+unary("tanh", lambda x: tanh(x), dx=lambda g, y: g * (1 - y * y), doc="hyperbolic tangent")
+unary("asin", lambda x: asin(x), dx=lambda g, x: g * rsqrt(1 - x * x), doc="inverse sine")
+unary("acos", lambda x: acos(x), dx=lambda g, x: -g * rsqrt(1 - x * x), doc="inverse cosine")
+unary("atan", lambda x: atan(x), dx=lambda g, x: g / (1 + x * x), doc="inverse tangent")
+binary("atan2", lambda a, b: atan2(a, b), da=lambda g, a, b: g * (b / (a * a + b * b)), db=lambda g, a, b: g * (-a / (a * a + b * b)),
+       doc="angle of the point (b, a)", special="a = b = 0: NaN, but 0 for g = 0")
+unary("erf", lambda x: erf(x), dx=lambda g, x: g * (TWO_OVER_SQRT_PI * exp(-x * x)), doc="error function")
+
+# ---- activations
+
+unary("sigmoid", lambda x: sigmoid(x), dx=lambda g, y: g * ((1 - y) * y), doc="1 / (1 + e ** -x)")
+unary("logsigmoid", lambda x: logsigmoid(x), dx=lambda g, x: g * sigmoid(-x), doc="log(sigmoid(x)), exact in the tails")
+unary("relu", lambda x: where(x < 0, 0, x), dx=lambda g, y: where(y <= 0, 0, g), dtypes="number", doc="max(x, 0)", special="x = 0: 0")
+unary("leaky_relu", lambda x, negative_slope: where(x > 0, x, x * negative_slope), attrs="negative_slope",
+      dx=lambda g, x, negative_slope: where(x > 0, g, g * negative_slope), doc="x if x > 0, else negative_slope * x",
+      special="x = 0: negative_slope")
+unary("elu", lambda x, alpha: where(x > 0, x, alpha * expm1(x)), attrs="alpha",
+      dx=lambda g, x, alpha: where(x > 0, g, g * (alpha * exp(x))), doc="x if x > 0, else alpha * (e ** x - 1)", special="x = 0: alpha")
+unary("gelu", lambda x: 0.5 * x * (1 + erf(x * SQRT_HALF)),
+      dx=lambda g, x: g * (0.5 * (1 + erf(x * SQRT_HALF)) + x * (INV_SQRT_2PI * exp(-0.5 * x * x))),
+      doc="x times the standard normal distribution function of x")
+unary("gelu_tanh", lambda x: 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
+      dx=lambda g, x: g * _gelu_tanh_slope(x, tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
+      doc="gelu by its tanh approximation (Hendrycks and Gimpel, 2016)")
+unary("silu", lambda x: x * sigmoid(x), dx=lambda g, x: g * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))), doc="x * sigmoid(x)")
+unary("softplus", lambda x, beta, threshold: where(x * beta > threshold, x, softplus(x * beta) / beta), attrs="beta threshold",
+      dx=lambda g, x, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta)),
+      doc="log(1 + e ** (beta * x)) / beta, and x itself where beta * x > threshold")
+
+
+def _gelu_tanh_slope(x, t):
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (SQRT_2_OVER_PI * (1 + 0.134145 * (x * x)))
+
+
+# ---- choosing
+
+binary("maximum", lambda a, b: maximum(a, b), da=lambda g, a, b: where(a > b, g, where(a == b, g * 0.5, 0)),
+       db=lambda g, a, b: where(b > a, g, where(a == b, g * 0.5, 0)), dtypes="all", doc="the larger of a and b; NaN wins", special="a = b: half each")
+binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a < b, g, where(a == b, g * 0.5, 0)),
+       db=lambda g, a, b: where(b < a, g, where(a == b, g * 0.5, 0)), dtypes="all", doc="the smaller of a and b; NaN wins", special="a = b: half each")
+unary("clamp", lambda x, min, max: where(x < min, min, where(x > max, max, x)), attrs="min max",
+      dx=lambda g, x, min, max: where(logical_and(x >= min, x <= max), g, 0), dtypes="number", doc="x limited to [min, max]",
+      special="at the bounds: 1")
+ternary("where", "c a b", lambda c, a, b: where(c, a, b), da=lambda g, c: where(c, g, 0), db=lambda g, c: where(c, 0, g),
+        dtypes="all", types={"c": "bool"}, doc="a where c is true, else b")
+unary("floor", lambda x: floor(x), dx=lambda g: g * 0, dtypes="number", doc="largest integer <= x", special="0 everywhere")
+unary("ceil", lambda x: ceil(x), dx=lambda g: g * 0, dtypes="number", doc="smallest integer >= x", special="0 everywhere")
+unary("round", lambda x: round(x), dx=lambda g: g * 0, dtypes="number", doc="nearest integer, halves to even", special="0 everywhere")
+unary("trunc", lambda x: trunc(x), dx=lambda g: g * 0, dtypes="number", doc="integer part of x", special="0 everywhere")
+
+# ---- comparisons and logic (bool results)
+
+binary("eq", lambda a, b: a == b, dtypes="all", result="bool", doc="a == b")
+binary("ne", lambda a, b: a != b, dtypes="all", result="bool", doc="a != b")
+binary("lt", lambda a, b: a < b, dtypes="all", result="bool", doc="a < b")
+binary("le", lambda a, b: a <= b, dtypes="all", result="bool", doc="a <= b")
+binary("gt", lambda a, b: a > b, dtypes="all", result="bool", doc="a > b")
+binary("ge", lambda a, b: a >= b, dtypes="all", result="bool", doc="a >= b")
+binary("logical_and", lambda a, b: logical_and(a, b), dtypes="all", result="bool", doc="a and b, as truth values")
+binary("logical_or", lambda a, b: logical_or(a, b), dtypes="all", result="bool", doc="a or b, as truth values")
+binary("logical_xor", lambda a, b: logical_xor(a, b), dtypes="all", result="bool", doc="exactly one of a and b, as truth values")
+unary("logical_not", lambda x: logical_not(x), dtypes="all", result="bool", doc="not x, as a truth value")
+unary("isnan", lambda x: isnan(x), dtypes="all", result="bool", doc="whether x is NaN")
+unary("isinf", lambda x: isinf(x), dtypes="all", result="bool", doc="whether x is infinite")
+unary("isfinite", lambda x: isfinite(x), dtypes="all", result="bool", doc="whether x is neither infinite nor NaN")
+
+# ---- losses, elementwise: `reduced` ops in the engine follow them by a sum or a mean in the same node
+
+binary("mse_loss", lambda x, t: (x - t) * (x - t), inputs="x t", dx=lambda g, x, t: g * ((x - t) + (x - t)),
+       dt=lambda g, x, t: -g * ((x - t) + (x - t)), doc="(x - t) ** 2")
+binary("l1_loss", lambda x, t: abs(x - t), inputs="x t", dx=lambda g, x, t: g * sign(x - t), dt=lambda g, x, t: -g * sign(x - t),
+       doc="|x - t|", special="x = t: 0")
+binary("binary_cross_entropy", lambda x, t: -(t * maximum(log(x), -100) + (1 - t) * maximum(log1p(-x), -100)), inputs="x t",
+       dx=lambda g, x, t: g * ((x - t) / maximum((1 - x) * x, 1e-12)),
+       dt=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)),
+       doc="-(t log x + (1 - t) log(1 - x)), each logarithm at least -100", special="x = 0 or 1: finite, as the logarithms are bounded")
+binary("binary_cross_entropy_with_logits", lambda x, t: (1 - t) * x + softplus(-x), inputs="x t",
+       dx=lambda g, x, t: g * (sigmoid(x) - t), dt=lambda g, x: -g * x,
+       doc="binary cross entropy of sigmoid(x), without overflow")
+
+# ---- reductions: dim is a tuple of axes, keepdim whether they stay with size 1
+
+INF = float("inf")
+
+
+def _count(shape, dim):
+    """Number of elements that a reduction over `dim` combines."""
+    n = 1
+    for axis in dim:
+        n *= shape[axis]
+    return n
+
+
+def _ratio(a, b):
+    """a / b as IEEE arithmetic has it."""
+    return a / b if b else (a * INF if a else float("nan"))
+
+
+def _share(g, x, y, x_shape, dim, keepdim):
+    """The gradient spread evenly over the elements that equal the extreme."""
+    hit = eq(x, spread(y, x_shape, dim, keepdim))
+    return where(hit, spread(g, x_shape, dim, keepdim) / spread(total(hit, dim, keepdim), x_shape, dim, keepdim), 0)
+
+
+def _product_of_others(x, dim):
+    """For every element the product of all the others, without dividing (an element may be 0)."""
+    n = 1
+    shape = x.shape
+    rest = [i for i in range(len(shape)) if i not in dim]
+    order = (*rest, *dim)
+    n = _count(shape, dim)
+    flat = reshape(permute(x, order), (*(shape[i] for i in rest), n))
+    others = _exclusive(flat, len(rest), n)
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return permute(reshape(others, tuple(shape[i] for i in order)), tuple(inverse))
+
+
+def _exclusive(x, axis, n):
+    """Products of all other elements along the last axis, by halving: O(n log n), differentiable to any order."""
+    if n <= 1:
+        return x * 0 + 1
+    half = n // 2
+    everything = ((None, None, None),) * axis
+    low, high = slice(x, (*everything, (0, half, 1))), slice(x, (*everything, (half, n - half, 1)))
+    return concatenate((_exclusive(low, axis, half) * _product(high, axis, n - half),
+                        _exclusive(high, axis, n - half) * _product(low, axis, half)), axis)
+
+
+def _product(x, axis, n):
+    """Product along the last axis, kept with size 1, by halving."""
+    everything = ((None, None, None),) * axis
+    if n == 1:
+        return x
+    half = n // 2
+    return (_product(slice(x, (*everything, (0, half, 1))), axis, half)
+            * _product(slice(x, (*everything, (half, n - half, 1))), axis, n - half))
+
+
+def _norm_gradient(g, x, y, p, x_shape, dim, keepdim):
+    """d/dx of (sum |x| ** p) ** (1 / p); 0 where the norm is 0."""
+    if p == 0:
+        return x * 0
+    if p == 1:
+        return spread(g, x_shape, dim, keepdim) * sign(x)
+    if p in (INF, -INF):
+        return _share(g, abs(x), y, x_shape, dim, keepdim) * sign(x)
+    slope = spread(where(y == 0, 0, g / where(y == 0, 1, y)), x_shape, dim, keepdim)
+    if p == 2:
+        return x * slope
+    scaled = abs(x) / spread(where(y == 0, 1, y), x_shape, dim, keepdim)
+    return spread(where(y == 0, 0, g), x_shape, dim, keepdim) * sign(x) * where(x == 0, 0 if p >= 1 else 0, pow(scaled, p - 1))
+
+
+op("sum", "x", attrs="dim keepdim", dx=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim), doc="sum over dim")
+op("mean", "x", attrs="dim keepdim", doc="sum over dim / number of elements",
+   dx=lambda g, x_shape, dim, keepdim: spread(g / _count(x_shape, dim), x_shape, dim, keepdim))
+op("prod", "x", attrs="dim keepdim", doc="product over dim", special="zeros: exact, also in second order",
+   dx=lambda g, x, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim) * _product_of_others(x, dim))
+op("amax", "x", attrs="dim keepdim", dx=_share, doc="largest element over dim; NaN wins", special="ties share the gradient evenly")
+op("amin", "x", attrs="dim keepdim", dx=_share, doc="smallest element over dim; NaN wins", special="ties share the gradient evenly")
+op("max", "x", attrs="dim keepdim", aux="indices", doc="largest element along dim and its index; NaN wins",
+   special="the gradient goes to the index returned",
+   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0]))
+op("min", "x", attrs="dim keepdim", aux="indices", doc="smallest element along dim and its index; NaN wins",
+   special="the gradient goes to the index returned",
+   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0]))
+op("argmax", "x", attrs="dim keepdim", doc="index of the first largest element along dim")
+op("argmin", "x", attrs="dim keepdim", doc="index of the first smallest element along dim")
+op("any", "x", attrs="dim keepdim", doc="whether any element along dim is true")
+op("all", "x", attrs="dim keepdim", doc="whether all elements along dim are true")
+op("var", "x", attrs="dim keepdim correction", doc="sum((x - mean) ** 2) / (n - correction)", special="n = correction: NaN",
+   dx=lambda g, x, x_shape, dim, keepdim, correction:
+   spread(g * _ratio(2, max(_count(x_shape, dim) - correction, 0)), x_shape, dim, keepdim) * _centred(x, x_shape, dim))
+op("std", "x", attrs="dim keepdim correction", doc="square root of var", special="equal values: 0; one value: NaN",
+   dx=lambda g, x, y, x_shape, dim, keepdim, correction:
+   spread(where(y == 0, 0, g / y) * _ratio(1, max(_count(x_shape, dim) - correction, 0)), x_shape, dim, keepdim) * _centred(x, x_shape, dim))
+op("logsumexp", "x", attrs="dim keepdim", doc="log(sum(e ** x)), without overflow", special="every input -inf: 0",
+   dx=lambda g, x, y, x_shape, dim, keepdim:
+   spread(g, x_shape, dim, keepdim) * exp(x - spread(where(y == -INF, 0, y), x_shape, dim, keepdim)))
+op("norm", "x", attrs="p dim keepdim", dx=_norm_gradient, doc="(sum |x| ** p) ** (1 / p)", special="norm 0: 0")
+op("softmax", "x", attrs="dim", doc="e ** x / sum(e ** x) along dim", dx=lambda g, y, dim: y * (g - total(g * y, (dim,), True)))
+op("log_softmax", "x", attrs="dim", doc="log(softmax(x)), without overflow",
+   dx=lambda g, y, dim: g - exp(y) * total(g, (dim,), True))
+op("sum_to", "x", attrs="shape", doc="x summed to a shape that broadcasts to its own (unbroadcast)",
+   dx=lambda g, x_shape: expand(g, x_shape))
+
+
+def _centred(x, x_shape, dim):
+    """x minus its mean over dim."""
+    return x - spread(total(x, dim, True) / _count(x_shape, dim), x_shape, dim, True)
+
+
+# ---- products: of matrices, in the last two axes; the engine reshapes vectors and broadcast batches
+
+op("matmul", "a b", da=lambda g, b: matmul(g, swap_axes(b)), db=lambda g, a: matmul(swap_axes(a), g), doc="matrix product a @ b")
+op("linear", "x w b", dx=lambda g, w: matmul(g, w), dw=lambda g, x: matmul(swap_axes(g), x), db=lambda g: total(g, (0,), False),
+   doc="x @ w.T + b")
+
+# ---- losses of whole rows
+
+op("cross_entropy", "x", attrs="target weight ignore_index smoothing", aux="prob", doc="-log softmax(x)[target], a loss for each row",
+   dx=lambda g, x, prob, target, weight, ignore_index, smoothing: cross_entropy_back(g, x, prob, target, weight, ignore_index, smoothing))
+
+# ---- views and copies: index is a tuple with (start, length, step) per axis, or (None, None, None) for a whole one
+
+op("reshape", "x", kind="view", attrs="shape", dx=lambda g, x_shape: reshape(g, x_shape), doc="the same elements in another shape")
+op("permute", "x", kind="view", attrs="order", doc="axes in another order",
+   dx=lambda g, order: permute(g, tuple(sorted(range(len(order)), key=order.__getitem__))))
+op("expand", "x", kind="view", attrs="shape", dx=lambda g, x_shape: sum_to(g, x_shape), doc="repeated along axes of size 1, without copying")
+op("slice", "x", kind="view", attrs="index", dx=lambda g, x_shape, index: unslice(g, x_shape, index), doc="start:stop:step along each axis")
+op("unslice", "x", attrs="shape index", dx=lambda g, index: slice(g, index), doc="x placed at a slice of zeros")
+op("as_strided", "x", kind="view", attrs="base view", dx=lambda g, base, view: as_strided_back(g, base, view),
+   doc="a window on memory laid out as `base`, with the shape, strides and offset of `view`")
+op("as_strided_back", "x", attrs="base view", dx=lambda g, base, view: as_strided(g, base, view), doc="x summed into zeros at a window")
+op("fill_strided", "x", attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view), doc="x with zeros at a window")
+op("replace_strided", "x v", attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view),
+   dv=lambda g, base, view: as_strided(g, base, view), doc="x after its window was overwritten by v")
+op("clone", "x", dx=lambda g: g, doc="a copy")
+op("convert", "x", attrs="dtype", dx=lambda g: g, doc="x in another dtype")
+op("copy", "x v", dv=lambda g: g, doc="x overwritten by v")
+op("concatenate", "*xs", attrs="sizes dim", dxs=lambda g, sizes, dim: pieces(g, sizes, dim), doc="tensors joined along dim")
+op("pieces", "x", kind="view", attrs="sizes dim", dx=lambda gs, sizes, dim: concatenate(gs, dim), doc="consecutive parts along dim")
+
+# ---- indices
+
+op("index", "x", attrs="index", dx=lambda g, x_shape, index: index_back(g, x_shape, index), doc="elements chosen by arrays of integers or bools")
+op("index_back", "x", attrs="shape index", dx=lambda g, index: _index(g, index), doc="x added into zeros at the chosen elements")
+op("index_fill", "x", attrs="index", dx=lambda g, index: index_fill(g, index), doc="x with zeros at the chosen elements")
+op("index_put", "x v", attrs="index", dx=lambda g, index: index_fill(g, index), dv=lambda g, index: _index(g, index),
+   doc="x with v at the chosen elements")
+op("gather", "x index", attrs="dim", dx=lambda g, index, x_shape, dim: put(g, index, x_shape, dim), doc="x[..., index, ...] along dim")
+op("put", "x index", attrs="shape dim", dx=lambda g, index, dim: gather(g, index, dim), doc="x added into zeros at index along dim")
+
+_index = index
