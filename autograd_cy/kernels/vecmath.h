@@ -1,0 +1,152 @@
+/* Scalar mathematics for generated loops: every function is branch-free where it can be, so that gcc and clang vectorise the
+ * loop around it, and gives the same bits at every instruction-set level.
+ * It relies on C99, IEEE 754 and the flags of setup.py (-fno-math-errno -fno-trapping-math, and no contraction to fused
+ * multiply-adds); vecmath_f32.h and vecmath_f64.h hold the transcendental functions of the two floating dtypes.
+ * The generated elementwise loops and the row kernels (softmax, losses) rely on it.
+ *
+ * Naming: ag_<function>_<dtype>.  always_inline is not decoration: a plain `static inline` is no longer inlined once many
+ * loops call it, and a loop over a called exp is ten times slower.
+ *
+ * Not vectorised, because exact results need a data-dependent number of steps: floordiv and remainder of floats and of int64
+ * (a short scalar path, fmod where the quotient is huge), and the integer powers.
+ */
+#ifndef AG_VECMATH_H
+#define AG_VECMATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define AG_INLINE static inline __attribute__((always_inline))
+#define AG_LIKELY(c) __builtin_expect(!!(c), 1)
+#elif defined(_MSC_VER)
+#define AG_INLINE static __forceinline
+#define AG_LIKELY(c) (c)
+#else
+#define AG_INLINE static inline
+#define AG_LIKELY(c) (c)
+#endif
+
+/* Where the processor rounds in one instruction, say so; elsewhere (SSE2) add and subtract 2^23 or 2^52. Both are exact. */
+#if defined(__SSE4_1__) || defined(__aarch64__)
+#define AG_HAS_ROUND 1
+#else
+#define AG_HAS_ROUND 0
+#endif
+
+/* ---- bits of floats: memcpy is the portable spelling, and compiles to nothing */
+
+AG_INLINE int32_t ag_bits_f32(float x) { int32_t i; memcpy(&i, &x, 4); return i; }
+AG_INLINE float ag_from_bits_f32(int32_t i) { float x; memcpy(&x, &i, 4); return x; }
+AG_INLINE int64_t ag_bits_f64(double x) { int64_t i; memcpy(&i, &x, 8); return i; }
+AG_INLINE double ag_from_bits_f64(int64_t i) { double x; memcpy(&x, &i, 8); return x; }
+
+/* ---- functions whose result is exact or correctly rounded, once per floating dtype.
+ * C is the C library's suffix, MAGIC the power of two above which every value is an integer. */
+
+#define AG_EXACT_FUNCTIONS(T, D, C, MAGIC) \
+AG_INLINE T ag_sqrt_##D(T x) { return sqrt##C(x); } \
+AG_INLINE T ag_rsqrt_##D(T x) { return (T)1 / sqrt##C(x); } \
+AG_INLINE T ag_abs_##D(T x) { return fabs##C(x); } \
+AG_INLINE T ag_copysign_##D(T x, T s) { return copysign##C(x, s); } \
+/* x + 0 turns -0 into +0 and keeps NaN */ \
+AG_INLINE T ag_sign_##D(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x + (T)0; } \
+AG_INLINE T ag_maximum_##D(T a, T b) { return (a > b) | (a != a) ? a : b; } \
+AG_INLINE T ag_minimum_##D(T a, T b) { return (a < b) | (a != a) ? a : b; } \
+AG_INLINE T ag_round_##D(T x) { \
+    if (AG_HAS_ROUND) return rint##C(x); \
+    T a = fabs##C(x), r = (a + MAGIC) - MAGIC; \
+    return copysign##C(a < MAGIC ? r : a, x); } \
+AG_INLINE T ag_floor_##D(T x) { \
+    if (AG_HAS_ROUND) return floor##C(x); \
+    T r = ag_round_##D(x); \
+    return copysign##C(r > x ? r - 1 : r, x); } \
+AG_INLINE T ag_ceil_##D(T x) { \
+    if (AG_HAS_ROUND) return ceil##C(x); \
+    T r = ag_round_##D(x); \
+    return copysign##C(r < x ? r + 1 : r, x); } \
+AG_INLINE T ag_trunc_##D(T x) { \
+    if (AG_HAS_ROUND) return trunc##C(x); \
+    T a = fabs##C(x), r = ag_round_##D(a); \
+    return copysign##C(r > a ? r - 1 : r, x); } \
+/* a - b * trunc(a / b), exact: a quotient below 2^(digits - 2) is at most one off, so one step corrects it */ \
+AG_INLINE T ag_fmod_##D(T a, T b) { return fmod##C(a, b); } \
+/* torch.remainder: the sign of the divisor */ \
+AG_INLINE T ag_remainder_##D(T a, T b) { \
+    T m = ag_fmod_##D(a, b); \
+    return (m != 0) & ((b < 0) != (m < 0)) ? m + b : m; } \
+/* torch.floor_divide, including its zeros and its division by zero */ \
+AG_INLINE T ag_floordiv_##D(T a, T b) { \
+    T m = ag_fmod_##D(a, b), d = (a - m) / b; \
+    d = (m != 0) & ((b < 0) != (m < 0)) ? d - 1 : d; \
+    T f = ag_floor_##D(d); \
+    f = d - f > (T)0.5 ? f + 1 : f; \
+    f = d == 0 ? copysign##C((T)0, a / b) : f; \
+    return b == 0 ? a / b : f; }
+
+AG_EXACT_FUNCTIONS(float, f32, f, 8388608.0f)
+AG_EXACT_FUNCTIONS(double, f64, , 4503599627370496.0)
+
+/* ---- integers: wrap on overflow, never trap, divide like Python; a zero divisor gives 0 */
+
+#define AG_SIGNED_FUNCTIONS(T, U, D) \
+AG_INLINE T ag_abs_##D(T x) { return x < 0 ? (T)(0 - (U)x) : x; } \
+AG_INLINE T ag_sign_##D(T x) { return (T)((x > 0) - (x < 0)); }
+
+#define AG_INTEGER_FUNCTIONS(T, U, D) \
+AG_INLINE T ag_maximum_##D(T a, T b) { return a > b ? a : b; } \
+AG_INLINE T ag_minimum_##D(T a, T b) { return a < b ? a : b; } \
+AG_INLINE T ag_pow_##D(T a, T n) { \
+    /* unsigned arithmetic of the same width wraps; a negative power of an integer is 0 unless the base is 1 or -1 */ \
+    U base = (U)a, result = 1, e = (U)n; \
+    if ((T)-1 < 0 && n < 0) return a == 1 ? 1 : a == (T)-1 ? (n & 1 ? (T)-1 : 1) : 0; \
+    for (; e; e >>= 1) { \
+        if (e & 1) result = (U)(result * base); \
+        base = (U)(base * base); } \
+    return (T)result; }
+
+AG_SIGNED_FUNCTIONS(int64_t, uint64_t, i64)
+AG_SIGNED_FUNCTIONS(int32_t, uint32_t, i32)
+AG_INTEGER_FUNCTIONS(int64_t, uint64_t, i64)
+AG_INTEGER_FUNCTIONS(int32_t, uint32_t, i32)
+/* uint32_t: the products of uint8_t are made in int by C's promotions, and would not overflow it either */
+AG_INTEGER_FUNCTIONS(uint8_t, uint32_t, u8)
+AG_INLINE uint8_t ag_abs_u8(uint8_t x) { return x; }
+AG_INLINE uint8_t ag_sign_u8(uint8_t x) { return x != 0; }
+
+AG_INLINE int64_t ag_floordiv_i64(int64_t a, int64_t b) {
+    int64_t d = (b == 0) | (b == -1) ? 1 : b, q = a / d;
+    q -= (q * d != a) & ((a < 0) != (d < 0));
+    return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : q;
+}
+AG_INLINE int64_t ag_remainder_i64(int64_t a, int64_t b) {
+    int64_t d = (b == 0) | (b == -1) ? 1 : b, m = a % d;
+    m += (m != 0) & ((m < 0) != (d < 0)) ? d : 0;
+    return m;
+}
+/* int32 and uint8 divide in floating point, which vectorises: the quotient of two integers below 2^31 that is not an integer
+ * is at least 2^-31 (relative) away from one, so rounding to 53 bits never reaches it (8 and 24 bits for uint8). */
+AG_INLINE int32_t ag_floordiv_i32(int32_t a, int32_t b) {
+    int32_t d = (b == 0) | (b == -1) ? 1 : b, q = (int32_t)((double)a / (double)d);
+    q -= (q * d != a) & ((a < 0) != (d < 0));
+    return b == 0 ? 0 : b == -1 ? (int32_t)(0 - (uint32_t)a) : q;
+}
+AG_INLINE int32_t ag_remainder_i32(int32_t a, int32_t b) {
+    int32_t d = (b == 0) | (b == -1) ? 1 : b, m = a - (int32_t)((double)a / (double)d) * d;
+    m += (m != 0) & ((m < 0) != (d < 0)) ? d : 0;
+    return m;
+}
+AG_INLINE uint8_t ag_floordiv_u8(uint8_t a, uint8_t b) {
+    int32_t q = (int32_t)((float)a / (float)(b == 0 ? 1 : b));
+    return (uint8_t)(b == 0 ? 0 : q);
+}
+AG_INLINE uint8_t ag_remainder_u8(uint8_t a, uint8_t b) {
+    int32_t d = b == 0 ? 1 : b;
+    return (uint8_t)(a - (int32_t)((float)a / (float)d) * d);
+}
+
+#include "vecmath_f32.h"
+#include "vecmath_f64.h"
+
+#endif
