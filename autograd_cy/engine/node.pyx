@@ -1,0 +1,310 @@
+# Node: one recorded operation of the graph - its memory, its release without recursion, and where it was made.
+#
+# Relies on array and on the table's names. dispatch makes nodes, backward walks them, tensors point to them as `grad_fn`.
+#
+# The type manages its own memory: Cython's freelists clear the whole struct and its deallocation recurses, which crashes on a
+# chain of a million operations. So the slots tp_dealloc, tp_traverse and tp_clear are set by hand below.
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XINCREF, Py_XDECREF
+from libc.stdlib cimport calloc, free, malloc
+
+from autograd_cy.array.layout cimport Layout, layout_decref, shape_tuple
+from autograd_cy.array.storage cimport storage_decref
+from autograd_cy.engine.object cimport (
+    ag_line_of, ag_frame, ag_frame_back, ag_frame_code, ag_frame_lasti, PyObject_GC_Del, PyTypeObject, ag_gc_new,
+    ag_revive, ag_set_slots, ag_track, ag_untrack, visitproc,
+)
+
+from autograd_cy.ops import TABLE
+
+NAMES = tuple(TABLE)
+
+cdef enum:
+    FREE_NODES = 65536        # nodes kept for reuse
+    CODE_CACHE = 256
+
+cdef PyObject* free_nodes = NULL      # linked through pending_one
+cdef int n_free = 0
+cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
+cdef bint draining = False
+cdef long long last_seq = 0
+cdef bint lines_on = True
+
+
+cdef class Node:
+    """A recorded operation; `tensor.grad_fn`. Nodes are made by operations only."""
+
+    def name(self):
+        """Name of the operation, as PyTorch spells it: "MulBackward"."""
+        return "".join(part.capitalize() for part in NAMES[self.opcode].split("_")) + "Backward"
+
+    @property
+    def operation(self):
+        """The row of the table: "mul"."""
+        return NAMES[self.opcode]
+
+    @property
+    def next_functions(self):
+        """A pair (node, output number) per input; leaves stand for themselves, None where no gradient is needed."""
+        cdef int i
+        return tuple([(None if self.edges[i].target == NULL else <object> self.edges[i].target, self.edges[i].output_nr)
+                      for i in range(self.n_edges)])
+
+    @property
+    def line(self):
+        """Where the user's code made it: "file:line", or None."""
+        return node_line(self) or None
+
+    def __repr__(self):
+        return f"<{self.name()}>"
+
+
+node_type = <PyTypeObject*> Node
+
+
+cdef PyObject* node_new(int opcode, int n_edges, int n_saved) except NULL:
+    """A node (a new reference) with room for so many edges and saved values, which the caller fills at once."""
+    global free_nodes, n_free
+    cdef PyObject* o
+    if free_nodes != NULL:
+        o = free_nodes
+        free_nodes = (<Node> o).pending_one
+        n_free -= 1
+        ag_revive(o, node_type)
+    else:
+        o = ag_gc_new(node_type)
+    node_init(<Node> o, opcode, n_edges)
+    if n_edges > INLINE_EDGES or n_saved > INLINE_SAVED:
+        if not make_room(<Node> o, n_edges, n_saved):
+            Py_DECREF(<object> o)
+            raise MemoryError("out of memory: no room for a node of the graph")
+    return o
+
+
+cdef inline void node_init(Node node, int opcode, int n_edges) noexcept:
+    global last_seq
+    cdef int i
+    last_seq += 1
+    node.seq = last_seq
+    node.opcode = opcode
+    node.n_edges = n_edges
+    node.n_saved = 0
+    node.n_outputs = 1
+    node.mask = 0
+    node.attrs = NULL
+    node.extra = NULL
+    node.code = NULL
+    node.released = node.reduction = node.cyclic = node.queued = 0
+    node.pending_one = NULL
+    node.pending = &node.pending_one
+    node.edges = node.edge_room
+    node.saved = node.saved_room
+    if n_edges <= INLINE_EDGES:
+        for i in range(n_edges):
+            node.edges[i].target = NULL
+            node.edges[i].layout = NULL
+
+
+cdef bint make_room(Node node, int n_edges, int n_saved) noexcept:
+    """Memory of their own for many edges or saved values."""
+    cdef Edge* edges = NULL
+    if n_saved > INLINE_SAVED:
+        node.saved = <Saved*> malloc(n_saved * sizeof(Saved))
+        if node.saved == NULL:
+            node.saved = node.saved_room
+            node.n_edges = 0
+            return False
+    if n_edges > INLINE_EDGES:
+        edges = <Edge*> calloc(n_edges, sizeof(Edge))
+        if edges == NULL:
+            node.n_edges = 0
+            return False
+        node.edges = edges
+    return True
+
+
+cdef bint node_set_outputs(Node node, int n) except False:
+    """The operation has n outputs, hence n incoming gradients."""
+    node.pending = <PyObject**> calloc(n, sizeof(PyObject*))
+    if node.pending == NULL:
+        node.pending = &node.pending_one
+        raise MemoryError("out of memory: no room for a node of the graph")
+    node.n_outputs = n
+    return True
+
+
+cdef void node_release_saved(Node node) noexcept:
+    """Give the saved values back; the node can't be differentiated again."""
+    cdef int i
+    cdef int n = node.n_saved
+    cdef PyObject* extra = node.extra
+    node.n_saved = 0
+    node.released = 1
+    for i in range(n):
+        if node.saved[i].storage != NULL:
+            storage_decref(node.saved[i].storage)
+            layout_decref(node.saved[i].layout)
+    if node.saved != node.saved_room:
+        free(node.saved)
+        node.saved = node.saved_room
+    node.extra = NULL
+    Py_XDECREF(extra)
+
+
+cdef void node_make_cyclic(Node node) noexcept:
+    """From now on the collector looks at the node."""
+    node.cyclic = 1
+    ag_track(<void*> node)
+
+
+cdef void node_empty(Node node) noexcept:
+    """Let go of everything the node refers to."""
+    cdef int i
+    cdef int n_edges = node.n_edges
+    cdef PyObject* o
+    node_release_saved(node)
+    node.n_edges = 0
+    for i in range(n_edges):
+        if node.edges[i].layout != NULL:
+            layout_decref(node.edges[i].layout)
+        o = node.edges[i].target
+        node.edges[i].target = NULL
+        Py_XDECREF(o)
+    if node.edges != node.edge_room:
+        free(node.edges)
+        node.edges = node.edge_room
+    o = node.attrs
+    node.attrs = NULL
+    Py_XDECREF(o)
+    o = node.code
+    node.code = NULL
+    Py_XDECREF(o)
+    if node.pending != &node.pending_one:
+        free(node.pending)
+        node.pending = &node.pending_one
+
+
+cdef void node_dealloc(PyObject* o) noexcept:
+    """Release a node and all that only it keeps alive, with a list in place of recursion."""
+    global doomed, draining, free_nodes, n_free
+    if (<Node> o).cyclic:
+        ag_untrack(o)
+    (<Node> o).pending_one = doomed
+    doomed = o
+    if draining:
+        return
+    draining = True
+    while doomed != NULL:
+        o = doomed
+        doomed = (<Node> o).pending_one
+        node_empty(<Node> o)
+        if n_free < FREE_NODES:
+            (<Node> o).pending_one = free_nodes
+            free_nodes = o
+            n_free += 1
+        else:
+            PyObject_GC_Del(o)
+    draining = False
+
+
+cdef int node_traverse(PyObject* o, visitproc visit, void* arg) noexcept:
+    return visit_node(<Node> o, visit, arg)
+
+
+cdef int visit_node(Node node, visitproc visit, void* arg) noexcept:
+    cdef int i, stop
+    for i in range(node.n_edges):
+        if node.edges[i].target != NULL:
+            stop = visit(node.edges[i].target, arg)
+            if stop:
+                return stop
+    if node.attrs != NULL:
+        stop = visit(node.attrs, arg)
+        if stop:
+            return stop
+    if node.extra != NULL:
+        return visit(node.extra, arg)
+    return 0
+
+
+cdef int node_clear(PyObject* o) noexcept:
+    node_empty(<Node> o)
+    return 0
+
+
+ag_set_slots(Node, node_dealloc, node_traverse, node_clear, NULL, NULL, 0)
+
+
+# ---- the line of the user's code that made a node
+
+cdef PyObject* seen_code[CODE_CACHE]      # direct-mapped: code object -> whether it lies inside the package
+cdef bint seen_inside[CODE_CACHE]
+PACKAGE = __file__.rpartition("engine")[0]
+
+
+cdef bint inside_package(PyObject* code) noexcept:
+    cdef size_t place = (<size_t> code >> 5) & (CODE_CACHE - 1)
+    cdef bint inside
+    if seen_code[place] == code:
+        return seen_inside[place]
+    inside = (<object> code).co_filename.startswith(PACKAGE)
+    Py_INCREF(<object> code)                    # kept, so that the address is not reused for other code
+    Py_XDECREF(seen_code[place])
+    seen_code[place] = code
+    seen_inside[place] = inside
+    return inside
+
+
+cdef void remember_line(Node node) noexcept:
+    """Note the innermost frame outside the package: 5 ns, and 25 more for each activation of a Python function."""
+    cdef PyObject* frame
+    cdef PyObject* code
+    cdef PyObject* outer
+    cdef bint owned = False
+    if not lines_on:
+        return
+    frame = ag_frame()
+    if frame == NULL:
+        return
+    code = ag_frame_code(frame)
+    while inside_package(code):
+        outer = ag_frame_back(frame)
+        if owned:
+            Py_DECREF(<object> frame)
+        owned = True
+        Py_DECREF(<object> code)
+        if outer == NULL:
+            return
+        frame = outer
+        code = ag_frame_code(frame)
+    node.code = code
+    node.lasti = ag_frame_lasti(frame)
+    if owned:
+        Py_DECREF(<object> frame)
+
+
+cdef str node_line(Node node):
+    if node.code == NULL:
+        return ""
+    return f"{(<object> node.code).co_filename}:{ag_line_of(node.code, node.lasti)}"
+
+
+cdef str node_description(Node node):
+    """"mul of shapes (3,) and (4, 3), recorded at file:line"."""
+    cdef int i
+    shapes = [str(shape_tuple(node.edges[i].layout)) for i in range(node.n_edges) if node.edges[i].layout != NULL]
+    text = NAMES[node.opcode]
+    if shapes:
+        text += (" of shape " if len(shapes) == 1 else " of shapes ") + " and ".join(shapes[:4])
+        if len(shapes) > 4:
+            text += f" and {len(shapes) - 4} more"
+    line = node_line(node)
+    return f"{text}, recorded at {line}" if line else text
+
+
+def set_record_lines(mode):
+    """Whether operations remember the line that made them, for error messages (default True)."""
+    global lines_on
+    lines_on = bool(mode)
+

@@ -1,0 +1,547 @@
+# Tensor: storage, layout, dtype and place in the graph - its memory, its properties, and Python's operators.
+#
+# Relies on array and node. Operators reach the operations through the table `operators`; named methods are put into the type
+# by methods.py. Everything else relies on Tensor.
+
+cimport cython
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
+from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport free, malloc
+
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8, itemsize_of
+from autograd_cy.array.layout cimport (
+    CONTIGUOUS, Layout, layout_decref, layout_incref, same_shape, shape_tuple, strides_of, strides_tuple,
+)
+from autograd_cy.array.storage cimport storage_decref, storage_incref, wrap_storage
+from autograd_cy.engine.node cimport Node, node_make_cyclic, node_type
+from autograd_cy.engine.object cimport (
+    PyObject_ClearWeakRefs, PyObject_GC_Del, PyObject_GenericSetAttr, PyTypeObject, ag_alloc, ag_free, ag_set_slots, ag_track,
+    AG_TYPE, ag_set_in_type, ag_untrack, visitproc,
+)
+
+from autograd_cy.array.dtypes import DTYPES
+from autograd_cy.ops import TABLE
+
+cdef extern from "Python.h":
+    PyObject* PyExc_TypeError
+    void PyErr_SetString(PyObject* kind, const char* message) noexcept
+
+cdef extern from *:
+    """
+    #define ag_weakrefs(o) (*(PyObject**) ((char*) (o) + Py_TYPE((PyObject*) (o))->tp_weaklistoffset))
+    """
+    PyObject* ag_weakrefs(PyObject* o) noexcept
+
+OPCODES = {name: i for i, name in enumerate(TABLE)}
+cdef int ADD = OPCODES["add"], SUB = OPCODES["sub"], MUL = OPCODES["mul"], DIV = OPCODES["div"]
+cdef int FLOOR_DIVIDE = OPCODES["floor_divide"], REMAINDER = OPCODES["remainder"], POW = OPCODES["pow"]
+cdef int NEG = OPCODES["neg"], ABS = OPCODES["abs"], LOGICAL_NOT = OPCODES["logical_not"]
+cdef int AND = OPCODES["logical_and"], OR = OPCODES["logical_or"], XOR = OPCODES["logical_xor"]
+cdef int EQ = OPCODES["eq"], NE = OPCODES["ne"], LT = OPCODES["lt"], LE = OPCODES["le"], GT = OPCODES["gt"], GE = OPCODES["ge"]
+cdef tuple dtypes = DTYPES
+
+
+cdef inline object owned(PyObject* o):
+    """The object of a new reference."""
+    result = <object> o
+    Py_DECREF(result)
+    return result
+
+
+@cython.c_api_binop_methods(True)
+cdef class Tensor:
+    """An n-dimensional array that remembers how it was computed, so that `backward` can differentiate it.
+
+    Tensors are made by `tensor`, `zeros`, `from_numpy` ..., and by operations. Attributes: `shape`, `dtype`, `requires_grad`,
+    `grad` (of leaves, after `backward`), `grad_fn` (the node that made it), `is_leaf`.
+    """
+
+    # ---- what it is
+
+    @property
+    def shape(self):
+        """Sizes of the dimensions, a tuple."""
+        return shape_tuple(self.layout)
+
+    @property
+    def dtype(self):
+        """Element type."""
+        return dtypes[self.dtype_]
+
+    @property
+    def ndim(self):
+        """Number of dimensions."""
+        return self.layout.ndim
+
+    @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return itemsize_of(self.dtype_)
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return self.layout.numel * itemsize_of(self.dtype_)
+
+    @property
+    def requires_grad(self):
+        """Whether operations on it are recorded."""
+        return bool(self.requires_grad_)
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        if value:
+            if self.dtype_ > FLOAT64:
+                raise RuntimeError(f"only floating-point tensors can require gradients, this one has dtype {dtypes[self.dtype_].name}")
+            self.requires_grad_ = 1
+        elif self.node != NULL:
+            raise RuntimeError("requires_grad can only be cleared on leaf tensors; use detach() for a tensor without history")
+        else:
+            self.requires_grad_ = 0
+
+    @property
+    def is_leaf(self):
+        """Whether it was not made by a recorded operation."""
+        return self.node == NULL
+
+    @property
+    def grad_fn(self):
+        """The node that made it; None for a leaf."""
+        return None if self.node == NULL else <object> self.node
+
+    @property
+    def output_nr(self):
+        """Which output of `grad_fn` it is."""
+        return self.output_nr
+
+    @property
+    def grad(self):
+        """The gradient that backward passes accumulated: a tensor of the same shape and dtype, or None."""
+        return None if self.grad_ == NULL else <object> self.grad_
+
+    @grad.setter
+    def grad(self, value):
+        if value is None:
+            set_grad(self, NULL)
+            return
+        if not isinstance(value, Tensor):
+            raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("a tensor can't be its own gradient")
+        if not same_shape((<Tensor> value).layout, self.layout) or (<Tensor> value).dtype_ != self.dtype_:
+            raise RuntimeError(
+                f"grad must have the tensor's shape {self.shape} and dtype {self.dtype.name}, "
+                f"got {value.shape} and {value.dtype.name}")
+        set_grad(self, <PyObject*> value)
+
+    @grad.deleter
+    def grad(self):
+        set_grad(self, NULL)
+
+    @property
+    def _base(self):
+        """For a view: the tensor whose memory it shows."""
+        return None if self.base == NULL else <object> self.base
+
+    @property
+    def _version(self):
+        """How often the memory was changed in place."""
+        return self.storage.version
+
+    @property
+    def retains_grad(self):
+        """Whether it is an inner tensor that keeps its gradient."""
+        return bool(self.flags & RETAINS_GRAD)
+
+    def retain_grad(self):
+        """Keep this inner tensor's gradient in `grad` after backward; no effect on leaves."""
+        if not self.requires_grad_:
+            raise RuntimeError("retain_grad: the tensor does not require gradients")
+        if self.node != NULL:
+            self.flags |= RETAINS_GRAD
+
+    def numel(self):
+        """Number of elements."""
+        return self.layout.numel
+
+    def dim(self):
+        """Number of dimensions."""
+        return self.layout.ndim
+
+    def size(self, dim=None):
+        """The shape, or the size of one dimension."""
+        cdef Py_ssize_t axis
+        if dim is None:
+            return shape_tuple(self.layout)
+        axis = dim
+        if not -self.layout.ndim <= axis < self.layout.ndim:
+            raise IndexError(f"size: dim {dim} is out of range for a tensor of {self.layout.ndim} dimensions")
+        return self.layout.dims[axis + self.layout.ndim if axis < 0 else axis]
+
+    def stride(self, dim=None):
+        """Steps in memory between neighbours along each dimension, in elements."""
+        strides = strides_tuple(self.layout)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self):
+        """Index of the first element in the storage."""
+        return (self.data - self.storage.data) // itemsize_of(self.dtype_)
+
+    def data_ptr(self):
+        """Address of the first element."""
+        return <uintptr_t> self.data
+
+    def element_size(self):
+        """Bytes of one element."""
+        return itemsize_of(self.dtype_)
+
+    def untyped_storage(self):
+        """The memory that this tensor and its views share."""
+        return wrap_storage(self.storage)
+
+    def is_contiguous(self):
+        """Whether the elements lie in row-major order without gaps."""
+        return bool(self.layout.flags & CONTIGUOUS)
+
+    def is_floating_point(self):
+        """Whether the dtype is float32 or float64."""
+        return self.dtype_ <= FLOAT64
+
+    def requires_grad_(self, requires_grad=True):
+        """Set `requires_grad` in place and return the tensor."""
+        self.requires_grad = requires_grad
+        return self
+
+    def item(self):
+        """The only element, as a Python number. RuntimeError where there is not exactly one."""
+        if self.layout.numel != 1:
+            raise RuntimeError(f"item: a tensor of shape {self.shape} has {self.layout.numel} elements, not one")
+        if self.dtype_ == FLOAT32:
+            return (<float*> self.data)[0]
+        if self.dtype_ == FLOAT64:
+            return (<double*> self.data)[0]
+        if self.dtype_ == INT64:
+            return (<long long*> self.data)[0]
+        if self.dtype_ == INT32:
+            return (<int*> self.data)[0]
+        if self.dtype_ == UINT8:
+            return (<unsigned char*> self.data)[0]
+        return bool((<unsigned char*> self.data)[0])
+
+    @staticmethod
+    def _make_subclass(cls, data, requires_grad=False):
+        """An instance of the subclass `cls` on the memory of `data`, a leaf."""
+        cdef Tensor source = data
+        cdef Tensor made
+        if source.dtype_ > FLOAT64 and requires_grad:
+            raise RuntimeError(f"only floating-point tensors can require gradients, this one has dtype {source.dtype.name}")
+        made = owned(ag_alloc(<PyTypeObject*> cls))
+        storage_incref(source.storage)
+        layout_incref(source.layout)
+        made.storage, made.layout, made.data = source.storage, source.layout, source.data
+        made.dtype_ = source.dtype_
+        made.requires_grad_ = bool(requires_grad)
+        return made
+
+    # ---- operators
+
+    def __add__(left, right):
+        return owned(operators.binary(ADD, <PyObject*> left, <PyObject*> right))
+
+    def __sub__(left, right):
+        return owned(operators.binary(SUB, <PyObject*> left, <PyObject*> right))
+
+    def __mul__(left, right):
+        return owned(operators.binary(MUL, <PyObject*> left, <PyObject*> right))
+
+    def __truediv__(left, right):
+        return owned(operators.binary(DIV, <PyObject*> left, <PyObject*> right))
+
+    def __floordiv__(left, right):
+        return owned(operators.binary(FLOOR_DIVIDE, <PyObject*> left, <PyObject*> right))
+
+    def __mod__(left, right):
+        return owned(operators.binary(REMAINDER, <PyObject*> left, <PyObject*> right))
+
+    def __divmod__(left, right):
+        return left // right, left % right
+
+    def __pow__(left, right, modulo):
+        if modulo is not None:
+            raise TypeError("pow() with three arguments is not supported by tensors")
+        return owned(operators.binary(POW, <PyObject*> left, <PyObject*> right))
+
+    def __matmul__(left, right):
+        return owned(operators.matmul(<PyObject*> left, <PyObject*> right))
+
+    def __and__(left, right):
+        return logical(AND, "&", left, right)
+
+    def __or__(left, right):
+        return logical(OR, "|", left, right)
+
+    def __xor__(left, right):
+        return logical(XOR, "^", left, right)
+
+    def __iadd__(self, other):
+        return owned(operators.inplace(ADD, <PyObject*> self, <PyObject*> other))
+
+    def __isub__(self, other):
+        return owned(operators.inplace(SUB, <PyObject*> self, <PyObject*> other))
+
+    def __imul__(self, other):
+        return owned(operators.inplace(MUL, <PyObject*> self, <PyObject*> other))
+
+    def __itruediv__(self, other):
+        return owned(operators.inplace(DIV, <PyObject*> self, <PyObject*> other))
+
+    def __ifloordiv__(self, other):
+        return owned(operators.inplace(FLOOR_DIVIDE, <PyObject*> self, <PyObject*> other))
+
+    def __imod__(self, other):
+        return owned(operators.inplace(REMAINDER, <PyObject*> self, <PyObject*> other))
+
+    def __ipow__(self, other):
+        return owned(operators.inplace(POW, <PyObject*> self, <PyObject*> other))
+
+    def __neg__(self):
+        return owned(operators.unary(NEG, <PyObject*> self))
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return owned(operators.unary(ABS, <PyObject*> self))
+
+    def __invert__(self):
+        if self.dtype_ != BOOL:
+            raise TypeError(f"~ is defined for bool tensors, not for {self.dtype.name}")
+        return owned(operators.unary(LOGICAL_NOT, <PyObject*> self))
+
+    def __richcmp__(self, other, int op):
+        cdef int opcode = EQ
+        if op == Py_LT:
+            opcode = LT
+        elif op == Py_LE:
+            opcode = LE
+        elif op == Py_NE:
+            opcode = NE
+        elif op == Py_GT:
+            opcode = GT
+        elif op == Py_GE:
+            opcode = GE
+        return owned(operators.binary(opcode, <PyObject*> self, <PyObject*> other))
+
+    def __hash__(self):
+        return <Py_ssize_t> (<uintptr_t> <PyObject*> self >> 4)
+
+    def __getitem__(self, index):
+        return owned(operators.getitem(<PyObject*> self, <PyObject*> index))
+
+    def __setitem__(self, index, value):
+        operators.setitem(<PyObject*> self, <PyObject*> index, <PyObject*> value)
+
+    def __len__(self):
+        if self.layout.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.layout.dims[0]
+
+    def __iter__(self):
+        if self.layout.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter([self[i] for i in range(self.layout.dims[0])])
+
+    def __bool__(self):
+        if self.layout.numel != 1:
+            raise RuntimeError(
+                f"the truth value of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
+        return bool(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __index__(self):
+        if self.dtype_ <= FLOAT64 or self.layout.numel != 1:
+            raise TypeError(f"only an integer tensor of one element can be an index, got {self.dtype.name} of shape {self.shape}")
+        return int(self.item())
+
+    # ---- memory shared with others
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        cdef Py_ssize_t size = itemsize_of(self.dtype_)
+        cdef int i
+        if self.requires_grad_:
+            raise BufferError("a tensor that requires gradients does not share its memory; use detach()")
+        if not self.layout.flags & CONTIGUOUS and flags & PyBUF_STRIDES != PyBUF_STRIDES:
+            raise BufferError("the tensor is not contiguous, and the consumer cannot take strides")
+        buffer.internal = malloc((2 * self.layout.ndim + 1) * sizeof(Py_ssize_t))
+        if buffer.internal == NULL:
+            raise MemoryError("out of memory")
+        buffer.shape = <Py_ssize_t*> buffer.internal
+        buffer.strides = buffer.shape + self.layout.ndim
+        for i in range(self.layout.ndim):
+            buffer.shape[i] = self.layout.dims[i]
+            buffer.strides[i] = strides_of(self.layout)[i] * size
+        if flags & PyBUF_ND != PyBUF_ND:
+            buffer.shape = NULL
+        if flags & PyBUF_STRIDES != PyBUF_STRIDES:
+            buffer.strides = NULL
+        buffer.buf = self.data
+        buffer.len = self.layout.numel * size
+        buffer.itemsize = size
+        buffer.ndim = self.layout.ndim
+        buffer.format = FORMATS[self.dtype_] if flags & PyBUF_FORMAT else NULL
+        buffer.readonly = 0
+        buffer.suboffsets = NULL
+        buffer.obj = self
+
+    def __releasebuffer__(self, Py_buffer* buffer):
+        free(buffer.internal)
+
+
+cdef char** FORMATS = ["f", "d", "q", "i", "B", "?"]
+
+
+cdef object logical(int opcode, str sign, object left, object right):
+    """& | ^: logic on bools."""
+    for side in (left, right):
+        if isinstance(side, Tensor) and (<Tensor> side).dtype_ != BOOL:
+            raise TypeError(f"{sign} is defined for bool tensors, not for {side.dtype.name}")
+    return owned(operators.binary(opcode, <PyObject*> left, <PyObject*> right))
+
+
+# ---- memory management
+
+tensor_type = <PyTypeObject*> Tensor
+
+
+cdef void tensor_empty(Tensor t) noexcept:
+    """Let go of everything the tensor refers to, but its memory."""
+    cdef PyObject* o = t.node
+    t.node = NULL
+    Py_XDECREF(o)
+    o = t.grad_
+    t.grad_ = NULL
+    Py_XDECREF(o)
+    o = t.base
+    t.base = NULL
+    Py_XDECREF(o)
+    o = t.attributes
+    t.attributes = NULL
+    Py_XDECREF(o)
+
+
+cdef void tensor_release(Tensor t) noexcept:
+    if t.node != NULL or t.grad_ != NULL or t.base != NULL or t.attributes != NULL:
+        tensor_empty(t)
+    if t.storage != NULL:
+        storage_decref(t.storage)
+        layout_decref(t.layout)
+
+
+cdef void tensor_dealloc(PyObject* o) noexcept:
+    if AG_TYPE(o) != tensor_type or (<Tensor> o).flags & CYCLIC:
+        ag_untrack(o)
+    if ag_weakrefs(o) != NULL:
+        PyObject_ClearWeakRefs(o)
+    tensor_release(<Tensor> o)
+    if AG_TYPE(o) == tensor_type:
+        if free_tensors.count < MAX_FREE_TENSORS:
+            (<Tensor> o).storage = <Storage*> free_tensors.first
+            free_tensors.first = o
+            free_tensors.count += 1
+        else:
+            PyObject_GC_Del(o)
+    else:
+        ag_free(o)
+
+
+cdef int tensor_traverse(PyObject* o, visitproc visit, void* arg) noexcept:
+    cdef PyObject* parts[4]
+    cdef int i, stop
+    parts[0], parts[1] = (<Tensor> o).node, (<Tensor> o).grad_
+    parts[2], parts[3] = (<Tensor> o).base, (<Tensor> o).attributes
+    for i in range(4):
+        if parts[i] != NULL:
+            stop = visit(parts[i], arg)
+            if stop:
+                return stop
+    return 0
+
+
+cdef int tensor_clear(PyObject* o) noexcept:
+    tensor_empty(<Tensor> o)
+    return 0
+
+
+cdef int tensor_setattr(PyObject* o, PyObject* name, PyObject* value) noexcept:
+    """A tensor with attributes of its own may be part of a cycle."""
+    cdef int status = PyObject_GenericSetAttr(o, name, value)
+    if (<Tensor> o).attributes != NULL and not (<Tensor> o).flags & CYCLIC:
+        tensor_make_cyclic(<Tensor> o)
+    return status
+
+
+cdef void tensor_make_cyclic(Tensor t) noexcept:
+    t.flags |= CYCLIC
+    ag_track(<void*> t)
+
+
+cdef PyObject* tensor_make(PyTypeObject* cls, PyObject* args, PyObject* kwargs) noexcept:
+    PyErr_SetString(PyExc_TypeError, b"Tensor is not called; use autograd_cy.tensor(data)")
+    return NULL
+
+
+cdef int set_grad(Tensor t, PyObject* value) noexcept:
+    """Put a gradient in place; one that has a history closes a cycle, which the collector must see."""
+    cdef PyObject* old = t.grad_
+    if value != NULL:
+        Py_INCREF(<object> value)
+        if (<Tensor> value).node != NULL:
+            tensor_make_cyclic(t)
+            tensor_make_cyclic(<Tensor> value)
+            graph_make_cyclic((<Tensor> value).node)
+    t.grad_ = value
+    Py_XDECREF(old)
+    return 0
+
+
+cdef void graph_make_cyclic(PyObject* root) noexcept:
+    """Let the collector see every node and leaf below."""
+    cdef list stack = [<object> root]
+    cdef PyObject* o
+    cdef Node node
+    cdef int i
+    while stack:
+        node = stack.pop()
+        if node.cyclic:
+            continue
+        node_make_cyclic(node)
+        for i in range(node.n_edges):
+            o = node.edges[i].target
+            if o == NULL:
+                continue
+            if AG_TYPE(o) == node_type:
+                stack.append(<object> o)
+            else:
+                tensor_make_cyclic(<Tensor> o)
+
+
+cdef Py_ssize_t attributes_offset() noexcept:
+    cdef PyObject* nowhere = <PyObject*> <uintptr_t> 4096
+    return <char*> &(<Tensor> nowhere).attributes - <char*> nowhere
+
+
+ag_set_slots(Tensor, tensor_dealloc, tensor_traverse, tensor_clear, tensor_make, tensor_setattr, attributes_offset())
+ag_set_in_type(Tensor, "__array_ufunc__", None)       # NumPy's operators leave the work to ours
+ag_set_in_type(Tensor, "__array_priority__", 1000)
+
+
+def put_into_type(name, function):
+    """Make a function a method of Tensor."""
+    ag_set_in_type(Tensor, name, function)
