@@ -1,23 +1,22 @@
-/* Register tiles that transpose 4- and 8-byte elements, and the scratch memory of one thread.
+/* Register tiles that transpose elements, fills of short rows, and the scratch memory of one thread.
  *
- * Relies on the vector extensions of GCC and Clang (shuffles are what Cython cannot say).
+ * Relies on the vector extensions of GCC and Clang (shuffles and fixed-size stores are what Cython cannot say).
  * elementwise.pyx relies on it.
  */
-#ifndef AG_TRANSPOSE_H
-#define AG_TRANSPOSE_H
+#ifndef AG_TILES_H
+#define AG_TILES_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #define AG_SCRATCH_BYTES 65536
-#define AG_SCRATCH_SLACK 64      /* fixed-size stores may run past the end of a slot by less than this */
 
 /* Not on the stack: a thread may have 64 KB of it. */
 #if defined(_MSC_VER)
-static __declspec(thread) __declspec(align(64)) char ag_scratch_memory[AG_SCRATCH_BYTES + 8 * AG_SCRATCH_SLACK];
+static __declspec(thread) __declspec(align(64)) char ag_scratch_memory[AG_SCRATCH_BYTES];
 #else
-static __thread char ag_scratch_memory[AG_SCRATCH_BYTES + 8 * AG_SCRATCH_SLACK] __attribute__((aligned(64)));
+static __thread char ag_scratch_memory[AG_SCRATCH_BYTES] __attribute__((aligned(64)));
 #endif
 
 static inline char *ag_scratch(void) { return ag_scratch_memory; }
@@ -152,7 +151,87 @@ static inline void ag_tile64(uint64_t *d, ptrdiff_t dp, const uint64_t *s, ptrdi
         }                                                                                                \
     }
 
+/* 8 x 8 bytes in eight words: swap halves, quarters, bytes. Masks come transposed, too. */
+#define AG_TILE8 8
+static inline void ag_tile8(uint8_t *d, ptrdiff_t dp, const uint8_t *s, ptrdiff_t sp) {
+    uint64_t x[8], t;
+    for (int k = 0; k < 8; k++) memcpy(x + k, s + k * sp, 8);
+#define AG_SWAP(a, b, shift, mask) t = ((x[a] >> shift) ^ x[b]) & mask; x[b] ^= t; x[a] ^= t << shift;
+    for (int k = 0; k < 4; k++) { AG_SWAP(k, k + 4, 32, 0x00000000FFFFFFFFULL) }
+    for (int k = 0; k < 8; k += 4) for (int h = 0; h < 2; h++) { AG_SWAP(k + h, k + h + 2, 16, 0x0000FFFF0000FFFFULL) }
+    for (int k = 0; k < 8; k += 2) { AG_SWAP(k, k + 1, 8, 0x00FF00FF00FF00FFULL) }
+#undef AG_SWAP
+    for (int k = 0; k < 8; k++) memcpy(d + k * dp, x + k, 8);
+}
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error "the byte tile assumes little-endian words"
+#endif
+
+AG_TRANSPOSE(ag_transpose8, uint8_t, AG_TILE8, ag_tile8)
 AG_TRANSPOSE(ag_transpose32, uint32_t, AG_TILE32, ag_tile32)
 AG_TRANSPOSE(ag_transpose64, uint64_t, AG_TILE64, ag_tile64)
+
+/* Fill row i of a dense (rows, cols) block with src[i * stride], for rows of at most 64 bytes: a store of fixed size
+ * per row, whose excess the next rows overwrite; the last rows are filled exactly. */
+#define AG_FILL_ROWS(NAME, T)                                                                            \
+    static void NAME(ptrdiff_t rows, ptrdiff_t cols, T *dst, const T *src, ptrdiff_t stride) {           \
+        enum { WIDTH = 64 / sizeof(T) };                                                                 \
+        ptrdiff_t i = 0, exact = rows - (WIDTH + cols - 1) / cols;                                       \
+        for (; i < exact; i++) {                                                                         \
+            T value = src[i * stride], line[WIDTH];                                                      \
+            for (int k = 0; k < WIDTH; k++) line[k] = value;                                             \
+            memcpy(dst + i * cols, line, 64);                                                            \
+        }                                                                                                \
+        for (; i < rows; i++)                                                                            \
+            for (ptrdiff_t j = 0; j < cols; j++) dst[i * cols + j] = src[i * stride];                    \
+    }
+
+AG_FILL_ROWS(ag_fill_rows8, uint8_t)
+AG_FILL_ROWS(ag_fill_rows16, uint16_t)
+AG_FILL_ROWS(ag_fill_rows32, uint32_t)
+AG_FILL_ROWS(ag_fill_rows64, uint64_t)
+
+/* memcpy without the call for the short rows of a block. */
+static inline void ag_copy_short(char *dst, const char *src, ptrdiff_t size) {
+    if (size >= 16 && size <= 128) {
+        char last[16];
+        memcpy(last, src + size - 16, 16);
+        for (ptrdiff_t i = 0; i + 16 < size; i += 16) {
+            char part[16];
+            memcpy(part, src + i, 16);
+            memcpy(dst + i, part, 16);
+        }
+        memcpy(dst + size - 16, last, 16);
+    } else if (size >= 4 && size < 16) {
+        uint32_t a, b, c, d;
+        ptrdiff_t middle = size >= 8 ? 4 : 0;
+        memcpy(&a, src, 4);
+        memcpy(&b, src + middle, 4);
+        memcpy(&c, src + size - 4 - middle, 4);
+        memcpy(&d, src + size - 4, 4);
+        memcpy(dst, &a, 4);
+        memcpy(dst + middle, &b, 4);
+        memcpy(dst + size - 4 - middle, &c, 4);
+        memcpy(dst + size - 4, &d, 4);
+    } else {
+        memcpy(dst, src, size);
+    }
+}
+
+/* dst = src, a row of `size` bytes, `rows` times. Short rows: a line of whole rows is held in registers and stored over
+ * and over (doubling what was just stored would wait for the stores each time). */
+static inline void ag_repeat_row(char *dst, const char *src, ptrdiff_t size, ptrdiff_t rows) {
+    enum { LINE = 256 };
+    char line[LINE];
+    ptrdiff_t done = 0, total = size * rows, period = 0;
+    if (2 * size > LINE || total <= LINE) {
+        for (; done < total; done += size) ag_copy_short(dst + done, src, size);
+        return;
+    }
+    for (; period + size <= LINE; period += size) ag_copy_short(line + period, src, size);
+    for (; done + LINE <= total; done += period) memcpy(dst + done, line, LINE);
+    memcpy(dst + done, line, total - done);
+}
 
 #endif
