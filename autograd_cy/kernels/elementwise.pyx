@@ -1,0 +1,729 @@
+# Drivers that run one elementwise loop, or a copy, over operands of any shape and strides.
+#
+# Relies on table (the loops' signature) and tiles.h (register tiles, scratch memory).  The engine relies on it,
+# through K.elementwise, K.copy and K.casts.
+#
+# A loop handles contiguous elements only (or one repeated input).  So the driver orders the dims by the output's
+# strides, merges those it can, and hands the loop the longest contiguous stretches there are.  What is not
+# contiguous is packed into blocks of scratch memory that stay in the first-level cache; a packed block is kept for as
+# long as its source address stays the same, so a broadcast operand is packed once.
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
+from libc.string cimport memcpy
+
+from autograd_cy.array.dtype cimport (
+    FLOAT32, FLOAT64, INT64, INT32, UINT8, BOOL, MAX_NDIM, itemsize_of)
+from autograd_cy.kernels.table cimport (
+    K, Loop, Operand, BLOCK, ALL_VECTORS, LAST_SCALAR, FIRST_SCALAR, N_VARIANTS)
+
+cdef extern from "tiles.h" nogil:
+    const Py_ssize_t AG_SCRATCH_BYTES
+    char* ag_scratch()
+    void ag_transpose8(Py_ssize_t rows, Py_ssize_t cols, uint8_t* dst, Py_ssize_t dst_pitch,
+                       const uint8_t* src, Py_ssize_t src_pitch)
+    void ag_transpose32(Py_ssize_t rows, Py_ssize_t cols, uint32_t* dst, Py_ssize_t dst_pitch,
+                        const uint32_t* src, Py_ssize_t src_pitch)
+    void ag_transpose64(Py_ssize_t rows, Py_ssize_t cols, uint64_t* dst, Py_ssize_t dst_pitch,
+                        const uint64_t* src, Py_ssize_t src_pitch)
+    void ag_fill_rows8(Py_ssize_t rows, Py_ssize_t cols, uint8_t* dst, const uint8_t* src, Py_ssize_t stride)
+    void ag_fill_rows16(Py_ssize_t rows, Py_ssize_t cols, uint16_t* dst, const uint16_t* src, Py_ssize_t stride)
+    void ag_fill_rows32(Py_ssize_t rows, Py_ssize_t cols, uint32_t* dst, const uint32_t* src, Py_ssize_t stride)
+    void ag_fill_rows64(Py_ssize_t rows, Py_ssize_t cols, uint64_t* dst, const uint64_t* src, Py_ssize_t stride)
+    void ag_copy_short(char* dst, const char* src, Py_ssize_t size)
+    void ag_repeat_row(char* dst, const char* src, Py_ssize_t size, Py_ssize_t rows)
+
+cdef enum:
+    MAX_OPERANDS = 8
+    SHORT_ROW = 64            # rows shorter than this are gathered into blocks of whole rows
+    PATTERN = 512             # a repeated row is written out to about so many elements, so that the loop runs on long stretches
+    BAND = 16                 # rows transposed together: a cache line of float32
+
+cdef enum State:              # how the loop gets at an operand within a block
+    DIRECT = 0
+    REPEATED = 1              # one value, through a scalar variant
+    PACKED = 2                # through scratch memory
+
+# The dims that remain, outermost first: no size 1, ordered by the output's strides (made positive), merged. Strides are
+# in bytes. All operands of a dim lie side by side, and lanes without an operand are 0, so that the eight of them are
+# handled as one or two vectors.
+cdef struct Plan:
+    int ndim
+    int nops
+    Py_ssize_t shape[MAX_NDIM]
+    Py_ssize_t strides[MAX_NDIM][MAX_OPERANDS]
+    Py_ssize_t itemsize[MAX_OPERANDS]
+    char* data[MAX_OPERANDS]
+
+ctypedef fused word:          # elements are moved by size, not by dtype
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+ctypedef fused from_t:
+    float
+    double
+    int64_t
+    int32_t
+    uint8_t
+
+ctypedef fused to_t:
+    float
+    double
+    int64_t
+    int32_t
+    uint8_t
+
+
+# ---------------------------------------------------------------------------------------------- moving elements
+
+cdef inline Py_ssize_t magnitude(Py_ssize_t x) noexcept nogil:
+    return -x if x < 0 else x
+
+
+cdef inline void move_row(word* dst, Py_ssize_t dst_stride, const word* src, Py_ssize_t src_stride,
+                          Py_ssize_t n) noexcept nogil:
+    """dst[i * dst_stride] = src[i * src_stride]; strides that compilers can vectorise are spelled out."""
+    cdef Py_ssize_t i
+    cdef word value
+    if dst_stride == 1:
+        if src_stride == 1:
+            memcpy(dst, src, n * sizeof(word))
+        elif src_stride == 0:
+            value = src[0]
+            for i in range(n):
+                dst[i] = value
+        elif src_stride == 2:
+            for i in range(n):
+                dst[i] = src[2 * i]
+        elif src_stride == -1:
+            for i in range(n):
+                dst[i] = src[-i]
+        else:
+            for i in range(n):
+                dst[i] = src[i * src_stride]
+    elif src_stride == 1:
+        for i in range(n):
+            dst[i * dst_stride] = src[i]
+    else:
+        for i in range(n):
+            dst[i * dst_stride] = src[i * src_stride]
+
+
+cdef inline void move_tile(word* dst, Py_ssize_t dst_rows, Py_ssize_t dst_cols, const word* src, Py_ssize_t src_rows,
+                           Py_ssize_t src_cols, Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
+    """dst[i * dst_rows + j * dst_cols] = src[i * src_rows + j * src_cols] for i < rows, j < cols."""
+    cdef Py_ssize_t i, j, start, stop, size = cols * <Py_ssize_t> sizeof(word)
+    if src_cols == 1 and dst_cols == 1:
+        for i in range(rows):
+            ag_copy_short(<char*> (dst + i * dst_rows), <const char*> (src + i * src_rows), size)
+        return
+    if src_cols == 0 and dst_cols == 1 and dst_rows == cols and size <= 64:
+        if word is uint8_t:
+            ag_fill_rows8(rows, cols, dst, src, src_rows)
+        elif word is uint16_t:
+            ag_fill_rows16(rows, cols, dst, src, src_rows)
+        elif word is uint32_t:
+            ag_fill_rows32(rows, cols, dst, src, src_rows)
+        else:
+            ag_fill_rows64(rows, cols, dst, src, src_rows)
+        return
+    if src_rows != 0 and magnitude(src_rows) < magnitude(src_cols) and rows >= 4 and cols >= 4:
+        start = 0
+        if dst_cols == 1 and src_rows == 1:
+            if word is uint8_t:
+                ag_transpose8(rows, cols, dst, dst_rows, src, src_cols)
+                start = rows
+            elif word is uint32_t:
+                ag_transpose32(rows, cols, dst, dst_rows, src, src_cols)
+                start = rows
+            elif word is uint64_t:
+                ag_transpose64(rows, cols, dst, dst_rows, src, src_cols)
+                start = rows
+        while start < rows:
+            stop = start + BAND if start + BAND < rows else rows
+            for j in range(cols):
+                for i in range(start, stop):
+                    dst[i * dst_rows + j * dst_cols] = src[i * src_rows + j * src_cols]
+            start = stop
+        return
+    for i in range(rows):
+        move_row(dst + i * dst_rows, dst_cols, src + i * src_rows, src_cols, cols)
+
+
+cdef inline void move_bytes(word* dst, Py_ssize_t dst_rows, Py_ssize_t dst_cols, const char* src, Py_ssize_t src_rows,
+                            Py_ssize_t src_cols, Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
+    """The same with strides in bytes."""
+    cdef Py_ssize_t size = sizeof(word)
+    move_tile(dst, dst_rows // size, dst_cols // size, <const word*> src, src_rows // size, src_cols // size, rows, cols)
+
+
+cdef void move_tile_of(Py_ssize_t itemsize, char* dst, Py_ssize_t dst_rows, Py_ssize_t dst_cols, const char* src,
+                       Py_ssize_t src_rows, Py_ssize_t src_cols, Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
+    if itemsize == 4:
+        move_bytes(<uint32_t*> dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
+    elif itemsize == 8:
+        move_bytes(<uint64_t*> dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
+    elif itemsize == 1:
+        move_bytes(<uint8_t*> dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
+    else:
+        move_bytes(<uint16_t*> dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
+
+
+cdef void move_block(Py_ssize_t itemsize, int ndim, const Py_ssize_t* shape, char* dst, const Py_ssize_t* dst_strides,
+                     const char* src, const Py_ssize_t* src_strides) noexcept nogil:
+    """Move ndim >= 1 non-empty dims: tiles of the last two, an odometer over the others.
+
+    Strides are a column of a plan (MAX_OPERANDS apart, in bytes); NULL means dense.
+    """
+    cdef Py_ssize_t index[MAX_NDIM]
+    cdef int d, last = (ndim - 1) * MAX_OPERANDS
+    cdef Py_ssize_t cols = shape[ndim - 1], rows = shape[ndim - 2] if ndim > 1 else 1
+    cdef Py_ssize_t dst_cols = itemsize, dst_rows = cols * itemsize, src_cols = itemsize, src_rows = cols * itemsize
+    if dst_strides != NULL:
+        dst_cols = dst_strides[last]
+        dst_rows = dst_strides[last - MAX_OPERANDS] if ndim > 1 else 0
+    if src_strides != NULL:
+        src_cols = src_strides[last]
+        src_rows = src_strides[last - MAX_OPERANDS] if ndim > 1 else 0
+    if ndim <= 2:
+        move_tile_of(itemsize, dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
+        return
+    for d in range(ndim - 2):
+        index[d] = 0
+    while True:
+        move_tile_of(itemsize, dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
+        if dst_strides == NULL:
+            dst += rows * cols * itemsize
+        if src_strides == NULL:
+            src += rows * cols * itemsize
+        d = ndim - 3
+        while d >= 0:
+            index[d] += 1
+            if dst_strides != NULL:
+                dst += dst_strides[d * MAX_OPERANDS]
+            if src_strides != NULL:
+                src += src_strides[d * MAX_OPERANDS]
+            if index[d] < shape[d]:
+                break
+            if dst_strides != NULL:
+                dst -= dst_strides[d * MAX_OPERANDS] * shape[d]
+            if src_strides != NULL:
+                src -= src_strides[d * MAX_OPERANDS] * shape[d]
+            index[d] = 0
+            d -= 1
+        if d < 0:
+            return
+
+
+# -------------------------------------------------------------------------------------------------- the plan
+
+cdef inline bint make_plan(Plan* plan, int nops, int ndim, const Py_ssize_t* shape,
+                           const Operand* operands) noexcept nogil:
+    """Fill the plan; False when there is nothing to do."""
+    cdef int d, e, k, n = 0
+    cdef Py_ssize_t size, stride
+    cdef bint merge
+    if nops > MAX_OPERANDS:                    # never; but the compiler wants to know
+        return False
+    plan.nops = nops
+    for k in range(MAX_OPERANDS):
+        plan.data[k] = NULL
+        plan.itemsize[k] = 0
+    for k in range(nops):
+        plan.data[k] = operands[k].data
+        plan.itemsize[k] = operands[k].itemsize
+    for d in range(ndim):
+        size = shape[d]
+        if size == 0:
+            return False
+        if size == 1:
+            continue
+        # insertion into the dims so far; equal strides keep their order
+        stride = operands[0].strides[d] * operands[0].itemsize if operands[0].strides != NULL else 0
+        e = n
+        while e > 0 and plan.strides[e - 1][0] < magnitude(stride):
+            plan.shape[e] = plan.shape[e - 1]
+            for k in range(MAX_OPERANDS):
+                plan.strides[e][k] = plan.strides[e - 1][k]
+            e -= 1
+        plan.shape[e] = size
+        for k in range(MAX_OPERANDS):
+            plan.strides[e][k] = 0
+        for k in range(nops):
+            if operands[k].strides != NULL:
+                plan.strides[e][k] = operands[k].strides[d] * operands[k].itemsize
+        if stride < 0:                         # walk the output forwards
+            for k in range(nops):
+                plan.data[k] += plan.strides[e][k] * (size - 1)
+                plan.strides[e][k] = -plan.strides[e][k]
+        n += 1
+    e = 0                                      # dims 0..e are merged; d is the next
+    for d in range(1, n):
+        merge = True
+        for k in range(nops):                  # one by one: a vector would wait for the single stores above
+            if plan.strides[e][k] != plan.strides[d][k] * plan.shape[d]:
+                merge = False
+                break
+        if merge:
+            plan.shape[e] *= plan.shape[d]
+        else:
+            e += 1
+            plan.shape[e] = plan.shape[d]
+        if e < d:
+            for k in range(MAX_OPERANDS):
+                plan.strides[e][k] = plan.strides[d][k]
+    plan.ndim = e + 1 if n else 0
+    return True
+
+
+cdef inline bint advance(Plan* plan, int ndim, Py_ssize_t* index, char** data) noexcept nogil:
+    """Next position over the first ndim dims; False after the last."""
+    cdef int d = ndim - 1, k
+    while d >= 0:
+        index[d] += 1
+        if index[d] < plan.shape[d]:
+            for k in range(MAX_OPERANDS):
+                data[k] += plan.strides[d][k]
+            return True
+        for k in range(MAX_OPERANDS):
+            data[k] -= plan.strides[d][k] * (plan.shape[d] - 1)
+        index[d] = 0
+        d -= 1
+    return False
+
+
+cdef inline Loop choose_variant(const Loop* variants, int nops, int* state) noexcept nogil:
+    """The loop for these states; repeated inputs that it cannot take become packed."""
+    cdef int k, scalar = 0
+    cdef Loop loop = variants[<int> ALL_VECTORS]
+    if nops == 3 and state[2] == REPEATED and variants[<int> LAST_SCALAR] != NULL:
+        scalar = 2
+        loop = variants[<int> LAST_SCALAR]
+    elif nops >= 3 and state[1] == REPEATED and variants[<int> FIRST_SCALAR] != NULL:
+        scalar = 1
+        loop = variants[<int> FIRST_SCALAR]
+    for k in range(1, nops):
+        if state[k] == REPEATED and k != scalar:
+            state[k] = PACKED
+    return loop
+
+
+# ------------------------------------------------------------------------------------------------- execution
+
+cdef void run_blocks(Plan* plan, int first, const Loop* variants, const double* attrs) noexcept nogil:
+    """Dims from `first` on make up a block, dim `first` in chunks; one call of the loop per block."""
+    cdef int nops = plan.nops, k, d, inner_dims = plan.ndim - first
+    cdef Py_ssize_t inner = 1, chunk, start = 0, count, size, step
+    cdef Py_ssize_t index[MAX_NDIM]
+    cdef Py_ssize_t block_shape[MAX_NDIM]
+    cdef char* data[MAX_OPERANDS]
+    cdef char* base
+    cdef char* held[MAX_OPERANDS]              # source address of what a slot holds
+    cdef char* pointers[MAX_OPERANDS]
+    cdef int state[MAX_OPERANDS]
+    cdef bint packs = False
+    cdef Py_ssize_t expected[MAX_OPERANDS]
+    cdef Py_ssize_t differs[MAX_OPERANDS]
+    cdef Py_ssize_t moves[MAX_OPERANDS]
+    cdef Loop loop
+    cdef char* scratch = NULL
+    for k in range(MAX_OPERANDS):
+        expected[k] = plan.itemsize[k]
+        differs[k] = 0
+        moves[k] = 0
+        data[k] = plan.data[k]
+        held[k] = NULL
+    d = plan.ndim - 1
+    while True:
+        for k in range(MAX_OPERANDS):
+            differs[k] |= plan.strides[d][k] ^ expected[k]
+            moves[k] |= plan.strides[d][k]
+        block_shape[d - first] = plan.shape[d]
+        if d == first:
+            break
+        inner *= plan.shape[d]
+        for k in range(MAX_OPERANDS):
+            expected[k] = inner * plan.itemsize[k]
+        d -= 1
+    for k in range(nops):
+        state[k] = DIRECT if differs[k] == 0 else (REPEATED if moves[k] == 0 and k > 0 else PACKED)
+    loop = choose_variant(variants, nops, state)
+    for k in range(nops):
+        packs |= state[k] == PACKED
+    chunk = plan.shape[first]
+    if packs:
+        scratch = ag_scratch()
+        if chunk > BLOCK // inner:
+            chunk = BLOCK // inner
+    for d in range(first):
+        index[d] = 0
+    if not packs:
+        count = chunk * inner
+        if first == 0:
+            loop(count, data, attrs)
+            return
+        while True:
+            for k in range(MAX_OPERANDS):
+                pointers[k] = data[k]
+            for start in range(plan.shape[first - 1]):
+                loop(count, pointers, attrs)
+                for k in range(MAX_OPERANDS):
+                    pointers[k] += plan.strides[first - 1][k]
+            if not advance(plan, first - 1, index, data):
+                return
+    while True:
+        start = 0
+        while start < plan.shape[first]:
+            count = plan.shape[first] - start
+            if count > chunk:
+                count = chunk
+            block_shape[0] = count
+            for k in range(nops):
+                step = plan.strides[first][k]
+                base = data[k] + start * step
+                if state[k] != PACKED:
+                    pointers[k] = base
+                    continue
+                pointers[k] = scratch + k * (8 * BLOCK)
+                if k == 0 or held[k] == base:
+                    continue
+                # What is held stays valid: a later chunk is never longer than the first.
+                size = plan.itemsize[k]
+                if step == 0 and inner_dims > 1:
+                    if inner_dims > 2 or plan.strides[first + 1][k] != size:
+                        move_block(size, inner_dims - 1, block_shape + 1, pointers[k], NULL, base,
+                                   &plan.strides[first + 1][k])
+                        ag_repeat_row(pointers[k] + inner * size, pointers[k], inner * size, count - 1)
+                    else:
+                        ag_repeat_row(pointers[k], base, inner * size, count)
+                else:
+                    move_block(size, inner_dims, block_shape, pointers[k], NULL, base, &plan.strides[first][k])
+                held[k] = base
+            loop(count * inner, pointers, attrs)
+            if state[0] == PACKED:
+                move_block(plan.itemsize[0], inner_dims, block_shape, data[0] + start * plan.strides[first][0],
+                           &plan.strides[first][0], scratch, NULL)
+            start += count
+        if not advance(plan, first, index, data):
+            return
+
+
+cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexcept nogil:
+    """The last two dims in tiles of BAND rows: for operands whose smallest stride is not along the rows."""
+    cdef int nops = plan.nops, k, d, npacked = 0
+    cdef int row_dim = plan.ndim - 2, col_dim = plan.ndim - 1
+    cdef Py_ssize_t rows = plan.shape[row_dim], cols = plan.shape[col_dim]
+    cdef Py_ssize_t width, slot_bytes, top, left, nrows, ncols, i, size = 1
+    cdef Py_ssize_t index[MAX_NDIM]
+    cdef Py_ssize_t step[MAX_OPERANDS]         # bytes from row to row
+    cdef char* data[MAX_OPERANDS]
+    cdef char* slot[MAX_OPERANDS]
+    cdef char* base
+    cdef char* pointers[MAX_OPERANDS]
+    cdef int state[MAX_OPERANDS]
+    cdef char* scratch = ag_scratch()
+    cdef const Py_ssize_t* by_row = plan.strides[row_dim]
+    cdef const Py_ssize_t* by_col = plan.strides[col_dim]
+    cdef Loop loop
+    for k in range(nops):
+        state[k] = DIRECT if by_col[k] == plan.itemsize[k] else (REPEATED if by_col[k] == 0 and k > 0 else PACKED)
+    loop = choose_variant(variants, nops, state)
+    for k in range(nops):
+        if state[k] == PACKED:
+            npacked += 1
+            if plan.itemsize[k] > size:
+                size = plan.itemsize[k]
+    slot_bytes = AG_SCRATCH_BYTES // (npacked if npacked > 4 else 4) // 64 * 64      # 16 KB: half of a usual L1
+    width = slot_bytes // (BAND * size)
+    npacked = 0
+    for k in range(nops):
+        slot[k] = scratch + npacked * slot_bytes
+        npacked += state[k] == PACKED
+    for k in range(MAX_OPERANDS):
+        data[k] = plan.data[k]
+        step[k] = by_row[k]
+        pointers[k] = NULL
+    for d in range(row_dim):
+        index[d] = 0
+    while True:
+        top = 0
+        while top < rows:
+            nrows = BAND if top + BAND <= rows else rows - top
+            left = 0
+            while left < cols:
+                ncols = width if left + width <= cols else cols - left
+                for k in range(nops):
+                    pointers[k] = data[k] + top * by_row[k] + left * by_col[k]
+                    if state[k] == PACKED:
+                        base = pointers[k]
+                        pointers[k] = slot[k]
+                        step[k] = ncols * plan.itemsize[k]
+                        if k > 0:
+                            move_tile_of(plan.itemsize[k], slot[k], step[k], plan.itemsize[k], base, by_row[k], by_col[k],
+                                         nrows, ncols)
+                for i in range(nrows):
+                    loop(ncols, pointers, attrs)
+                    for k in range(MAX_OPERANDS):
+                        pointers[k] += step[k]
+                if state[0] == PACKED:
+                    move_tile_of(plan.itemsize[0], data[0] + top * by_row[0] + left * by_col[0], by_row[0], by_col[0],
+                                 slot[0], step[0], plan.itemsize[0], nrows, ncols)
+                left += ncols
+            top += nrows
+        if not advance(plan, row_dim, index, data):
+            return
+
+
+cdef int band_dim(Plan* plan) noexcept nogil:
+    """The dim along which an input that does not run along the rows has its smallest stride; -1 if there is none."""
+    cdef int k, d, best
+    cdef Py_ssize_t least
+    for k in range(1, plan.nops):
+        least = magnitude(plan.strides[plan.ndim - 1][k])
+        if least <= plan.itemsize[k]:
+            continue
+        best = -1
+        for d in range(plan.ndim - 1):
+            if plan.strides[d][k] != 0 and magnitude(plan.strides[d][k]) < least and plan.shape[d] >= 4:
+                least = magnitude(plan.strides[d][k])
+                best = d
+        if best >= 0:
+            return best
+    return -1
+
+
+cdef void move_dim_inward(Plan* plan, int dim) noexcept nogil:
+    """Make `dim` the last but one."""
+    cdef int d, k
+    cdef Py_ssize_t size = plan.shape[dim]
+    cdef Py_ssize_t saved[MAX_OPERANDS]
+    for k in range(MAX_OPERANDS):
+        saved[k] = plan.strides[dim][k]
+    for d in range(dim, plan.ndim - 2):
+        plan.shape[d] = plan.shape[d + 1]
+        for k in range(MAX_OPERANDS):
+            plan.strides[d][k] = plan.strides[d + 1][k]
+    plan.shape[plan.ndim - 2] = size
+    for k in range(MAX_OPERANDS):
+        plan.strides[plan.ndim - 2][k] = saved[k]
+
+
+cdef inline bint wider_block_packs_more(Plan* plan, int first, Py_ssize_t inner) noexcept nogil:
+    """Would an input that is dense over the dims from `first` on be so no longer if the dim before joined them?"""
+    cdef int k
+    for k in range(1, plan.nops):
+        if (plan.strides[plan.ndim - 1][k] == plan.itemsize[k]
+                and plan.strides[first][k] * plan.shape[first] == inner * plan.itemsize[k]
+                and plan.strides[first - 1][k] != inner * plan.itemsize[k]):
+            return True
+    return False
+
+
+cdef void run_plan(Plan* plan, const Loop* variants, const double* attrs) noexcept nogil:
+    cdef int first, dim
+    cdef Py_ssize_t inner
+    if plan.ndim == 0:
+        variants[<int> ALL_VECTORS](1, plan.data, attrs)
+        return
+    first = plan.ndim - 1
+    if first == 0:
+        run_blocks(plan, 0, variants, attrs)
+        return
+    inner = plan.shape[first]
+    if inner >= SHORT_ROW:
+        dim = band_dim(plan)
+        if dim >= 0:
+            move_dim_inward(plan, dim)
+            run_bands(plan, variants, attrs)
+            return
+    else:
+        first -= 1
+        inner *= plan.shape[first]
+        while first > 0 and inner <= BLOCK // 2 and (inner < SHORT_ROW or not wider_block_packs_more(plan, first, inner)):
+            first -= 1
+            inner *= plan.shape[first]
+    run_blocks(plan, first, variants, attrs)
+
+
+cdef void run_strided(const Loop* variants, int nops, int ndim, const Py_ssize_t* shape, const Operand* operands,
+                      const double* attrs) noexcept nogil:
+    cdef Plan plan
+    if make_plan(&plan, nops, ndim, shape, operands):
+        run_plan(&plan, variants, attrs)
+
+
+cdef inline Py_ssize_t repeated_row(int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil:
+    """Size of the contiguous last dims, where all dims before are repeated: 1 for a single value; 0 for other strides."""
+    cdef Py_ssize_t expected = 1
+    cdef int d = ndim - 1
+    while d >= 0 and (strides[d] == expected or shape[d] == 1):
+        expected *= shape[d]
+        d -= 1
+    while d >= 0:
+        if strides[d] != 0 and shape[d] != 1:
+            return 0
+        d -= 1
+    return expected
+
+
+cdef inline bint is_contiguous(int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil:
+    cdef Py_ssize_t expected = 1
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        if shape[d] != 1 and strides[d] != expected:
+            return False
+        expected *= shape[d]
+    return True
+
+
+cdef void run_rows(Loop loop, int nops, char** pointers, const Operand* operands, int repeated, Py_ssize_t inner,
+                   Py_ssize_t rows, const double* attrs) noexcept nogil:
+    """A bias: one operand is a row of `inner` elements that repeats, all others are contiguous."""
+    cdef Py_ssize_t group = PATTERN // inner, step
+    cdef char* scratch
+    cdef int k
+    if group > rows:
+        group = rows
+    if group > 1:
+        scratch = ag_scratch()
+        ag_repeat_row(scratch, pointers[repeated], inner * operands[repeated].itemsize, group)
+        pointers[repeated] = scratch
+    else:
+        group = 1
+    while rows > 0:
+        step = (group if group < rows else rows) * inner
+        loop(step, pointers, attrs)
+        for k in range(nops):
+            if k != repeated:
+                pointers[k] += step * operands[k].itemsize
+        rows -= group
+
+
+cdef void elementwise(const Loop* variants, int nin, int ndim, const Py_ssize_t* shape, const Operand* operands,
+                      const double* attrs) noexcept nogil:
+    """The hot path: operands are contiguous, single values, or (one of them) a repeated row."""
+    cdef char* pointers[MAX_OPERANDS]
+    cdef const Py_ssize_t* strides
+    cdef const Py_ssize_t* known = operands[0].strides
+    cdef Py_ssize_t n = 1, row, inner = 0
+    cdef int k, d, scalars = 0, repeated = 0
+    cdef Loop loop = variants[<int> ALL_VECTORS]
+    if known == NULL or not is_contiguous(ndim, shape, known):
+        run_strided(variants, nin + 1, ndim, shape, operands, attrs)
+        return
+    for d in range(ndim):
+        n *= shape[d]
+    if n == 0:
+        return
+    pointers[0] = operands[0].data
+    for k in range(1, nin + 1):
+        pointers[k] = operands[k].data
+        strides = operands[k].strides
+        if strides == known:                   # operands often share one layout, hence one pointer
+            continue
+        row = repeated_row(ndim, shape, strides) if strides != NULL else 1
+        if row == n:
+            continue
+        if row == 1:
+            scalars |= 1 << k
+        elif row > 1 and repeated == 0:
+            repeated = k
+            inner = row
+        else:
+            loop = NULL
+    if scalars != 0:
+        if scalars == 4 and nin == 2 and loop != NULL:
+            loop = variants[<int> LAST_SCALAR]
+        elif scalars == 2 and nin >= 2 and loop != NULL:
+            loop = variants[<int> FIRST_SCALAR]
+        else:
+            loop = NULL
+    if loop == NULL:
+        run_strided(variants, nin + 1, ndim, shape, operands, attrs)
+    elif repeated == 0:
+        loop(n, pointers, attrs)
+    else:
+        run_rows(loop, nin + 1, pointers, operands, repeated, inner, n // inner, attrs)
+
+
+# ---------------------------------------------------------------------------------------------- copy and casts
+
+# A Loop in all but its C type: the two fused types must occur among the arguments, so p and attrs carry them.
+cdef void cast_loop(Py_ssize_t n, from_t** p, const to_t* attrs) noexcept nogil:
+    cdef to_t* dst = <to_t*> p[0]
+    cdef from_t* src = p[1]
+    cdef Py_ssize_t i
+    for i in range(n):
+        dst[i] = <to_t> src[i]
+
+
+cdef void truth_loop(Py_ssize_t n, from_t** p, const double* attrs) noexcept nogil:
+    cdef uint8_t* dst = <uint8_t*> p[0]
+    cdef from_t* src = p[1]
+    cdef Py_ssize_t i
+    for i in range(n):
+        dst[i] = src[i] != 0
+
+
+cdef void fill_casts(int dtype, from_t* of_this_type):
+    K.casts[dtype][FLOAT32] = <Loop> cast_loop[from_t, float]
+    K.casts[dtype][FLOAT64] = <Loop> cast_loop[from_t, double]
+    K.casts[dtype][INT64] = <Loop> cast_loop[from_t, int64_t]
+    K.casts[dtype][INT32] = <Loop> cast_loop[from_t, int32_t]
+    K.casts[dtype][UINT8] = <Loop> cast_loop[from_t, uint8_t]
+    K.casts[dtype][BOOL] = <Loop> truth_loop[from_t]
+
+
+cdef void copy(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides,
+               int src_dtype, const char* src, const Py_ssize_t* src_strides) noexcept nogil:
+    cdef Plan plan
+    cdef Operand operands[2]
+    cdef Loop variants[N_VARIANTS]
+    cdef uint64_t value
+    cdef char* pointers[2]
+    cdef bint same = dst_dtype == src_dtype
+    cdef int d, dim
+    operands[0].data = dst
+    operands[0].strides = dst_strides
+    operands[0].itemsize = itemsize_of(dst_dtype)
+    operands[1].data = <char*> src
+    operands[1].strides = src_strides
+    operands[1].itemsize = itemsize_of(src_dtype)
+    if not make_plan(&plan, 2, ndim, shape, operands):
+        return
+    if not same:
+        for d in range(plan.ndim):
+            if plan.strides[d][1] != 0:
+                break
+        else:                                  # one value: cast it once, then fill
+            pointers[0] = <char*> &value
+            pointers[1] = plan.data[1]
+            K.casts[src_dtype][dst_dtype](1, pointers, NULL)
+            plan.data[1] = <char*> &value
+            plan.itemsize[1] = plan.itemsize[0]
+            same = True
+    if not same:
+        variants[<int> ALL_VECTORS] = K.casts[src_dtype][dst_dtype]
+        variants[<int> LAST_SCALAR] = NULL
+        variants[<int> FIRST_SCALAR] = NULL
+        run_plan(&plan, variants, NULL)
+        return
+    if plan.ndim == 0:
+        memcpy(plan.data[0], plan.data[1], plan.itemsize[0])
+        return
+    if plan.ndim > 2:
+        dim = band_dim(&plan)
+        if dim >= 0:
+            move_dim_inward(&plan, dim)
+    move_block(plan.itemsize[0], plan.ndim, plan.shape, plan.data[0], &plan.strides[0][0], plan.data[1], &plan.strides[0][1])
+
+
+fill_casts[float](FLOAT32, NULL)
+fill_casts[double](FLOAT64, NULL)
+fill_casts[int64_t](INT64, NULL)
+fill_casts[int32_t](INT32, NULL)
+fill_casts[uint8_t](UINT8, NULL)
+fill_casts[uint8_t](BOOL, NULL)       # 0 and 1
+K.elementwise = elementwise
+K.copy = copy
