@@ -1,0 +1,19 @@
+# Matrix products of any size and dtype, row-major: C = op(A) op(B), C is (m, n), op transposes when ta or tb is set.
+#
+# Relies on kernels/table and, for large products, on SciPy's BLAS.  The engine and the graph machine rely on it.
+#
+# Leading dimensions are the row strides of the stored matrices, in elements, at least as long as a row
+# (any value where there is one row).  Sizes may be 0; k = 0 gives zeros.  C overlaps neither A nor B.
+# Call with the GIL held; it is released for long products.
+
+cdef int gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
+              const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) except -1
+
+# batch products, the t-th of them at a + t * a_batch_stride (in elements, may be 0) and so on
+cdef int batched_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+                      const char* a, Py_ssize_t lda, Py_ssize_t a_batch_stride, const char* b, Py_ssize_t ldb,
+                      Py_ssize_t b_batch_stride, char* c, Py_ssize_t ldc, Py_ssize_t c_batch_stride) except -1
+
+# int64, int32, uint8 (sums wrap around); gemm and batched_gemm call it for these dtypes
+cdef int int_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
+                  const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) except -1

@@ -1,0 +1,230 @@
+# The choice of a matrix product: own kernel when small, SciPy's BLAS when large, plain loops for integers.
+#
+# Relies on kernels/table (K.small_gemm) and on scipy.linalg.cython_blas, bound at the first large product because
+# importing scipy.linalg costs 175 ms.  The engine and the graph machine rely on it.
+
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
+
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, UINT8, itemsize_of
+from autograd_cy.kernels.table cimport K
+
+cdef enum:
+    INT_LIMIT = 2147483647      # BLAS takes 32-bit sizes
+    # Multiply-adds.
+    SMALL = 2 * 1024 * 1024
+    RELEASE = 200 * 1000        # about 10 us; giving up the GIL costs 40 ns
+
+ctypedef void (*SGemm)(char* ta, char* tb, int* m, int* n, int* k, float* alpha, float* a, int* lda, float* b, int* ldb,
+                       float* beta, float* c, int* ldc) noexcept nogil
+ctypedef void (*DGemm)(char* ta, char* tb, int* m, int* n, int* k, double* alpha, double* a, int* lda, double* b, int* ldb,
+                       double* beta, double* c, int* ldc) noexcept nogil
+ctypedef int (*GetThreads)() noexcept nogil
+ctypedef void (*SetThreads)(int n) noexcept nogil
+
+cdef SGemm sgemm = NULL
+cdef DGemm dgemm = NULL
+cdef GetThreads blas_get_threads = NULL
+cdef SetThreads blas_set_threads = NULL
+cdef int wanted_threads = 0     # 0: as many as the BLAS chooses
+
+
+cdef void* capsule_pointer(object api, str name) except NULL:
+    capsule = api[name]
+    cdef const char* signature = PyCapsule_GetName(capsule)
+    if b"int *" not in <bytes>signature:
+        raise ImportError(f"scipy.linalg.cython_blas.{name} has an unknown signature: {(<bytes>signature).decode()}")
+    return PyCapsule_GetPointer(capsule, signature)
+
+
+cdef int bind_blas() except -1:
+    """Take the BLAS functions from SciPy, and the thread functions of its OpenBLAS where it exports them."""
+    global sgemm, dgemm, blas_get_threads, blas_set_threads
+    import ctypes
+
+    from scipy.linalg import cython_blas
+
+    api = cython_blas.__pyx_capi__
+    dgemm = <DGemm>capsule_pointer(api, "dgemm")
+    library = ctypes.CDLL(cython_blas.__file__)    # already loaded; a symbol is looked up in what it links to as well
+    for prefix in ("scipy_openblas", "openblas"):
+        getter = getattr(library, f"{prefix}_get_num_threads", None)
+        setter = getattr(library, f"{prefix}_set_num_threads", None)
+        if getter is not None and setter is not None:
+            blas_get_threads = <GetThreads><size_t>ctypes.cast(getter, ctypes.c_void_p).value
+            blas_set_threads = <SetThreads><size_t>ctypes.cast(setter, ctypes.c_void_p).value
+            if wanted_threads > 0:
+                blas_set_threads(wanted_threads)
+            break
+    sgemm = <SGemm>capsule_pointer(api, "sgemm")   # last: it says that everything is bound
+    return 0
+
+
+def set_num_threads(int n):
+    """Let large matrix products use n threads (n >= 1).
+
+    Takes effect where SciPy's BLAS is OpenBLAS (its wheels); another BLAS keeps its own setting.
+    Raises ValueError when n < 1.
+    """
+    global wanted_threads
+    if n < 1:
+        raise ValueError(f"set_num_threads: expected a positive number of threads, got {n}")
+    wanted_threads = n
+    if blas_set_threads != NULL:
+        blas_set_threads(n)
+
+
+def get_num_threads():
+    """The number of threads that a large matrix product may use."""
+    if wanted_threads > 0:
+        return wanted_threads
+    if sgemm == NULL:
+        bind_blas()
+    return blas_get_threads() if blas_get_threads != NULL else 1
+
+
+cdef void blas_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
+                    const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) noexcept nogil:
+    """Row-major through the column-major BLAS: C.T = op(B).T op(A).T, with the operands swapped."""
+    cdef char first = b"T" if tb else b"N"
+    cdef char second = b"T" if ta else b"N"
+    cdef int rows = <int>n, cols = <int>m, inner = <int>k, ld1 = <int>ldb, ld2 = <int>lda, ld3 = <int>ldc
+    cdef float one_f = 1, zero_f = 0
+    cdef double one_d = 1, zero_d = 0
+    if dtype == FLOAT32:
+        sgemm(&first, &second, &rows, &cols, &inner, &one_f, <float*>b, &ld1, <float*>a, &ld2, &zero_f, <float*>c, &ld3)
+    else:
+        dgemm(&first, &second, &rows, &cols, &inner, &one_d, <double*>b, &ld1, <double*>a, &ld2, &zero_d, <double*>c, &ld3)
+
+
+cdef inline bint is_small(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+    # in double: the product of three sizes may overflow
+    return <double>m * <double>n * <double>k < SMALL
+
+
+cdef inline bint fits_blas(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, Py_ssize_t lda, Py_ssize_t ldb, Py_ssize_t ldc) noexcept nogil:
+    return max(max(max(m, n), k), max(max(lda, ldb), ldc)) <= INT_LIMIT
+
+
+cdef inline int known_dtype(int dtype) except -1:
+    if dtype != FLOAT32 and dtype != FLOAT64 and dtype != INT64 and dtype != INT32 and dtype != UINT8:
+        raise TypeError(f"matmul: expected float32, float64, int64, int32 or uint8, got dtype code {dtype}")
+    return 0
+
+
+cdef int gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
+              const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) except -1:
+    return batched_gemm(dtype, ta, tb, 1, m, n, k, a, lda, 0, b, ldb, 0, c, ldc, 0)
+
+
+cdef int batched_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+                      const char* a, Py_ssize_t lda, Py_ssize_t a_batch_stride, const char* b, Py_ssize_t ldb,
+                      Py_ssize_t b_batch_stride, char* c, Py_ssize_t ldc, Py_ssize_t c_batch_stride) except -1:
+    cdef double work = <double>m * <double>n * <double>k
+    cdef Py_ssize_t t, itemsize
+    # The row stride of a matrix with one row may be anything; BLAS wants at least the length of a row.
+    if (k if ta else m) <= 1:
+        lda = m if ta else k
+    if (n if tb else k) <= 1:
+        ldb = k if tb else n
+    if m <= 1:
+        ldc = n
+    if work < SMALL and (dtype == FLOAT32 or dtype == FLOAT64):
+        if batch == 1 and work < RELEASE:
+            K.small_gemm(dtype, ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
+            return 0
+    known_dtype(dtype)
+    itemsize = itemsize_of(dtype)
+    a_batch_stride *= itemsize
+    b_batch_stride *= itemsize
+    c_batch_stride *= itemsize
+    if dtype != FLOAT32 and dtype != FLOAT64:
+        for t in range(batch):
+            int_gemm(dtype, ta, tb, m, n, k, a + t * a_batch_stride, lda, b + t * b_batch_stride, ldb,
+                     c + t * c_batch_stride, ldc)
+    elif work < SMALL or not fits_blas(m, n, k, lda, ldb, ldc):
+        # The own kernel takes any size, so that none is refused.
+        if work * batch < RELEASE:
+            for t in range(batch):
+                K.small_gemm(dtype, ta, tb, m, n, k, a + t * a_batch_stride, lda, b + t * b_batch_stride, ldb,
+                             c + t * c_batch_stride, ldc)
+        else:
+            with nogil:
+                for t in range(batch):
+                    K.small_gemm(dtype, ta, tb, m, n, k, a + t * a_batch_stride, lda, b + t * b_batch_stride, ldb,
+                                 c + t * c_batch_stride, ldc)
+    else:
+        if sgemm == NULL:
+            bind_blas()
+        with nogil:
+            for t in range(batch):
+                blas_gemm(dtype, ta, tb, m, n, k, a + t * a_batch_stride, lda, b + t * b_batch_stride, ldb,
+                          c + t * c_batch_stride, ldc)
+    return 0
+
+
+# Unsigned, so that an overflow wraps instead of being undefined.
+ctypedef fused integer:
+    unsigned long long
+    unsigned int
+    unsigned char
+
+
+cdef void int_product(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const integer* a, Py_ssize_t am, Py_ssize_t ak,
+                      const integer* b, Py_ssize_t bk, Py_ssize_t bn, integer* c, Py_ssize_t ldc) noexcept nogil:
+    cdef Py_ssize_t i, p, j
+    cdef integer x
+    for i in range(m):
+        for j in range(n):
+            c[i * ldc + j] = 0
+        for p in range(k):
+            x = a[i * am + p * ak]
+            if bn == 1:
+                for j in range(n):
+                    c[i * ldc + j] += x * b[p * bk + j]
+            else:
+                for j in range(n):
+                    c[i * ldc + j] += x * b[p * bk + j * bn]
+
+
+cdef int int_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
+                  const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) except -1:
+    cdef Py_ssize_t am = 1 if ta else lda, ak = lda if ta else 1
+    cdef Py_ssize_t bk = 1 if tb else ldb, bn = ldb if tb else 1
+    known_dtype(dtype)
+    with nogil:
+        if dtype == INT64:
+            int_product(m, n, k, <const unsigned long long*>a, am, ak, <const unsigned long long*>b, bk, bn,
+                        <unsigned long long*>c, ldc)
+        elif dtype == INT32:
+            int_product(m, n, k, <const unsigned int*>a, am, ak, <const unsigned int*>b, bk, bn, <unsigned int*>c, ldc)
+        else:
+            int_product(m, n, k, <const unsigned char*>a, am, ak, <const unsigned char*>b, bk, bn, <unsigned char*>c, ldc)
+    return 0
+
+
+def _call_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
+               Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t batch=1, Py_ssize_t a_batch_stride=0,
+               Py_ssize_t b_batch_stride=0, Py_ssize_t c_batch_stride=0):
+    """For tests and measurements: batched_gemm on memory addresses, unchecked."""
+    batched_gemm(dtype, ta, tb, batch, m, n, k, <const char*>a, lda, a_batch_stride, <const char*>b, ldb, b_batch_stride,
+                 <char*>c, ldc, c_batch_stride)
+
+
+def _call_small(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
+                Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t repeat=1):
+    """For tests and measurements: the small kernel itself, `repeat` times."""
+    cdef Py_ssize_t t
+    with nogil:
+        for t in range(repeat):
+            K.small_gemm(dtype, ta, tb, m, n, k, <const char*>a, lda, <const char*>b, ldb, <char*>c, ldc)
+
+
+def _call_blas(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
+               Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t repeat=1):
+    """For tests and measurements: SciPy's BLAS, `repeat` times."""
+    cdef Py_ssize_t t
+    if sgemm == NULL:
+        bind_blas()
+    with nogil:
+        for t in range(repeat):
+            blas_gemm(dtype, ta, tb, m, n, k, <const char*>a, lda, <const char*>b, ldb, <char*>c, ldc)

@@ -1,0 +1,250 @@
+# Small matrix products: blocking, packing and the choice of a register tile, for float32 and float64.
+#
+# Relies on micro.h (the tiles, compiled for the level's vector width) and on kernels/table.
+# kernels/gemm relies on it, through K.small_gemm.
+#
+# The tile reads A by scalars with any strides, so A and its transpose cost the same; B must have rows.
+# A transposed B is packed first, a panel of columns and at most KC rows at a time (or, for very few rows of A, the
+# product is a set of dot products).  One call chain is inlined into small_gemm: passing a dozen arguments on the stack
+# costs about 3 ns per level.
+
+from autograd_cy.array.dtype cimport FLOAT32
+from autograd_cy.kernels.table cimport K
+
+cdef extern from "micro.h" nogil:
+    const int AG_WIDEST             # bytes of the widest vector
+    const int AG_MAX_VECTORS        # vectors of columns in a panel
+    const int AG_MASKED_LOADS
+    const int AG_SCRATCH            # bytes
+    void* ag_scratch() noexcept
+    void ag_panel_f32(int bytes, int nv, Py_ssize_t m, Py_ssize_t k, const float* a, Py_ssize_t am, Py_ssize_t ak,
+                      const float* b, Py_ssize_t ldb, Py_ssize_t last, float* c, Py_ssize_t ldc, int add) noexcept
+    void ag_panel_f64(int bytes, int nv, Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t am, Py_ssize_t ak,
+                      const double* b, Py_ssize_t ldb, Py_ssize_t last, double* c, Py_ssize_t ldc, int add) noexcept
+    void ag_narrow_f32(int bytes, Py_ssize_t cols, Py_ssize_t m, Py_ssize_t k, const float* a, Py_ssize_t am, Py_ssize_t ak,
+                       const float* b, Py_ssize_t ldb, float* c, Py_ssize_t ldc, int add) noexcept
+    void ag_narrow_f64(int bytes, Py_ssize_t cols, Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t am, Py_ssize_t ak,
+                       const double* b, Py_ssize_t ldb, double* c, Py_ssize_t ldc, int add) noexcept
+    void ag_dots_f32(Py_ssize_t m, Py_ssize_t k, const float* a, Py_ssize_t lda, const float* x, float* y, Py_ssize_t incy,
+                     int add) noexcept
+    void ag_dots_f64(Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t lda, const double* x, double* y, Py_ssize_t incy,
+                     int add) noexcept
+    void ag_transpose4_f32(const float* x, Py_ssize_t ldx, float* out, Py_ssize_t ldo) noexcept
+    void ag_transpose4_f64(const double* x, Py_ssize_t ldx, double* out, Py_ssize_t ldo) noexcept
+    void ag_transpose8_f32(const float* x, Py_ssize_t ldx, float* out, Py_ssize_t ldo) noexcept
+
+ctypedef fused real:
+    float
+    double
+
+cdef enum:
+    KC = 256        # rows of a packed panel: 256 rows of three 64-byte vectors are 48 KB of the 64 KB of scratch
+    DOT_ROWS = 3    # with a transposed B and up to so many rows of A, dot products are faster than packing B
+    SWAP_K = 24     # from so many terms on, a narrow product is worth computing transposed
+
+
+cdef inline void transpose_blocks(int size, Py_ssize_t rows, Py_ssize_t cols, const real* x, Py_ssize_t ldx, real* out,
+                                  Py_ssize_t ldo) noexcept nogil:
+    """out[p, j] = x[j, p] by square blocks; the last block of a row or column overlaps the one before."""
+    cdef Py_ssize_t p = 0, j
+    while True:
+        j = 0
+        while True:
+            if real is double:
+                ag_transpose4_f64(x + j * ldx + p, ldx, out + p * ldo + j, ldo)
+            elif size == 8:
+                ag_transpose8_f32(x + j * ldx + p, ldx, out + p * ldo + j, ldo)
+            else:
+                ag_transpose4_f32(x + j * ldx + p, ldx, out + p * ldo + j, ldo)
+            if j + size >= cols:
+                break
+            j = min(j + size, cols - size)
+        if p + size >= rows:
+            break
+        p = min(p + size, rows - size)
+
+
+cdef void transpose(Py_ssize_t rows, Py_ssize_t cols, const real* x, Py_ssize_t ldx, real* out, Py_ssize_t ldo) noexcept nogil:
+    """out[p, j] = x[j, p] for p < rows, j < cols."""
+    cdef Py_ssize_t p, j
+    if real is float and rows >= 8 and cols >= 8:
+        transpose_blocks(8, rows, cols, x, ldx, out, ldo)
+    elif rows >= 4 and cols >= 4:
+        transpose_blocks(4, rows, cols, x, ldx, out, ldo)
+    else:
+        for p in range(rows):
+            for j in range(cols):
+                out[p * ldo + j] = x[j * ldx + p]
+
+
+cdef inline void panel(int nbytes, int nv, Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t am, Py_ssize_t ak,
+                       const real* b, Py_ssize_t ldb, Py_ssize_t last, real* c, Py_ssize_t ldc, int add) noexcept nogil:
+    if real is float:
+        ag_panel_f32(nbytes, nv, m, k, a, am, ak, b, ldb, last, c, ldc, add)
+    else:
+        ag_panel_f64(nbytes, nv, m, k, a, am, ak, b, ldb, last, c, ldc, add)
+
+
+cdef inline void narrow_panel(int nbytes, Py_ssize_t n, Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t am, Py_ssize_t ak,
+                              const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc, int add) noexcept nogil:
+    if real is float:
+        ag_narrow_f32(nbytes, n, m, k, a, am, ak, b, ldb, c, ldc, add)
+    else:
+        ag_narrow_f64(nbytes, n, m, k, a, am, ak, b, ldb, c, ldc, add)
+
+
+cdef inline void dots(Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, real* y, Py_ssize_t incy,
+                      int add) noexcept nogil:
+    if real is float:
+        ag_dots_f32(m, k, a, lda, x, y, incy, add)
+    else:
+        ag_dots_f64(m, k, a, lda, x, y, incy, add)
+
+
+cdef void narrow_packed(int nbytes, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am,
+                        Py_ssize_t ak, const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
+    """Fewer columns than lanes, where B is transposed or loads can't be masked: rows of a whole vector are packed."""
+    cdef Py_ssize_t lanes = nbytes // <int>sizeof(real)
+    cdef Py_ssize_t p = 0, kc, i, j
+    cdef real* packed = <real*>ag_scratch()
+    while p < k:
+        kc = min(<Py_ssize_t>KC, k - p)
+        if tb:
+            transpose(kc, n, b + p, ldb, packed, lanes)
+        else:
+            for i in range(kc):
+                for j in range(n):
+                    packed[i * lanes + j] = b[(p + i) * ldb + j]
+        if not AG_MASKED_LOADS:
+            for i in range(kc):
+                for j in range(n, lanes):
+                    packed[i * lanes + j] = 0
+        narrow_panel(nbytes, n, m, kc, a + p * ak, am, ak, packed, lanes, c, ldc, p > 0)
+        p += kc
+
+
+cdef void swapped(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* b, Py_ssize_t ldb,
+                  real* c, Py_ssize_t ldc) noexcept nogil:
+    """C = A.T B with a narrow B, as the transpose of B.T A, whose rows are longer."""
+    cdef real* result = <real*>ag_scratch()
+    columns(False, n, m, k, b, 1, ldb, a, lda, result, m)
+    transpose(m, n, result, m, c, ldc)
+
+
+cdef void columns_packed(int nbytes, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am, Py_ssize_t ak,
+                         const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
+    """C = A B.T where B has at least one whole vector of rows."""
+    cdef Py_ssize_t lanes = nbytes // <int>sizeof(real)
+    cdef Py_ssize_t vectors = (n + lanes - 1) // lanes
+    cdef Py_ssize_t panels = (vectors + AG_MAX_VECTORS - 1) // AG_MAX_VECTORS
+    cdef Py_ssize_t j = 0, p, kc, width
+    cdef int nv
+    cdef real* packed = <real*>ag_scratch()
+    while panels > 0:
+        nv = <int>((vectors + panels - 1) // panels)
+        width = min(nv * lanes, n - j)
+        if width < lanes:
+            j -= lanes - width      # some columns are computed twice, from 0 both times
+            width = lanes
+        p = 0
+        while p < k:
+            kc = min(<Py_ssize_t>KC, k - p)
+            transpose(kc, width, b + j * ldb + p, ldb, packed, width)
+            panel(nbytes, nv, m, kc, a + p * ak, am, ak, packed, width, width - lanes, c + j, ldc, p > 0)
+            p += kc
+        j += width
+        vectors -= nv
+        panels -= 1
+
+
+cdef inline void columns(bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am, Py_ssize_t ak,
+                         const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
+    """Panels of up to AG_MAX_VECTORS vectors of columns, of about equal width, of the narrowest vectors that hold n columns, or the widest."""
+    cdef int nbytes = 16, nv
+    cdef Py_ssize_t lanes = nbytes // <int>sizeof(real)
+    cdef Py_ssize_t vectors, panels, width
+    while lanes < n and nbytes < AG_WIDEST:
+        nbytes *= 2
+        lanes *= 2
+    if n < lanes:
+        if tb or not AG_MASKED_LOADS:
+            narrow_packed(nbytes, tb, m, n, k, a, am, ak, b, ldb, c, ldc)
+        else:
+            narrow_panel(nbytes, n, m, k, a, am, ak, b, ldb, c, ldc, 0)
+        return
+    if tb:
+        columns_packed(nbytes, m, n, k, a, am, ak, b, ldb, c, ldc)
+        return
+    if n <= AG_MAX_VECTORS * lanes:
+        panel(nbytes, <int>((n + lanes - 1) // lanes), m, k, a, am, ak, b, ldb, n - lanes, c, ldc, 0)
+        return
+    vectors = (n + lanes - 1) // lanes
+    panels = (vectors + AG_MAX_VECTORS - 1) // AG_MAX_VECTORS
+    while panels > 0:
+        nv = <int>((vectors + panels - 1) // panels)
+        width = min(nv * lanes, n)
+        # a panel narrower than one vector starts inside the one before, and computes those columns again
+        panel(nbytes, nv, m, k, a, am, ak, b, ldb, width - lanes, c, ldc, 0)
+        b += width
+        c += width
+        n -= width
+        vectors -= nv
+        panels -= 1
+
+
+cdef void many_dots(Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, Py_ssize_t incx, real* y,
+                    Py_ssize_t incy) noexcept nogil:
+    """y = A x for a row-major A; x is packed unless it is contiguous."""
+    cdef Py_ssize_t p = 0, kc, i, block = AG_SCRATCH // <int>sizeof(real)
+    cdef real* packed
+    if incx == 1:
+        dots(m, k, a, lda, x, y, incy, 0)
+        return
+    packed = <real*>ag_scratch()
+    while p < k:
+        kc = min(block, k - p)
+        for i in range(kc):
+            packed[i] = x[(p + i) * incx]
+        dots(m, kc, a + p, lda, packed, y, incy, p > 0)
+        p += kc
+
+
+cdef inline void product(bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t lda,
+                         const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
+    cdef Py_ssize_t am = 1 if ta else lda, ak = lda if ta else 1
+    cdef Py_ssize_t i, j
+    if n == 1:
+        if not ta and k > 0:
+            many_dots(m, k, a, lda, b, 1 if tb else ldb, c, ldc)
+            return
+        if ta and ldc == 1 and k > 0:
+            # a contiguous column is a row: c.T = b.T A
+            columns(False, 1, m, k, b, 1, 1 if tb else ldb, a, lda, c, m)
+            return
+    if m <= 0 or n <= 0:
+        return
+    if k <= 0:
+        for i in range(m):
+            for j in range(n):
+                c[i * ldc + j] = 0
+        return
+    if tb:
+        if m <= DOT_ROWS and k >= 8:
+            for i in range(m):
+                many_dots(n, k, b, ldb, a + i * am, ak, c + i * ldc, 1)
+            return
+    elif ta and k >= SWAP_K and m >= 4 and 2 * n <= m and n * <Py_ssize_t>sizeof(real) <= 16 and m * n <= 4096:
+        swapped(m, n, k, a, lda, b, ldb, c, ldc)
+        return
+    columns(tb, m, n, k, a, am, ak, b, ldb, c, ldc)
+
+
+cdef void small_gemm(int dtype, int ta, int tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
+                     const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) noexcept nogil:
+    if dtype == FLOAT32:
+        product(ta, tb, m, n, k, <const float*>a, lda, <const float*>b, ldb, <float*>c, ldc)
+    else:
+        product(ta, tb, m, n, k, <const double*>a, lda, <const double*>b, ldb, <double*>c, ldc)
+
+
+K.small_gemm = small_gemm

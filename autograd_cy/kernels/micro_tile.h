@@ -1,0 +1,440 @@
+/* One element type (AG_REAL) and one vector width (AG_BYTES): the tile of a product and the loops over rows.
+ *
+ * Relies on the macros of micro.h, which includes it once per type and width.  Nothing else relies on it.
+ *
+ * A tile multiplies `mr` rows of A with `nv` vectors of columns of B, and keeps the mr * nv results in registers.
+ * Vector v covers the columns v * LANES ..., except the last, which starts at `last` and may overlap the one before:
+ * both compute the same numbers, so that no mask is needed for a number of columns that is no multiple of LANES.
+ * Element (r, p) of A lies r * am + p * ak BYTES behind a, which makes it A or its transpose; B is row-major. (With strides
+ * in elements GCC splits off a loop for the stride 1, which is 20% slower than the general one.)
+ */
+#define LANES ((ag_size)(AG_BYTES / sizeof(AG_REAL)))
+#define NAME(part) AG_NAME3(ag_##part##_, AG_TYPE, AG_BYTES)
+#define AT(pointer, bytes) (*(const AG_REAL *)((const char *)(pointer) + (bytes)))
+#define STEP(pointer, bytes) ((const AG_REAL *)((const char *)(pointer) + (bytes)))
+#define AG_VEC NAME(vec)
+#define AG_UVEC NAME(uvec)
+
+typedef AG_REAL AG_VEC __attribute__((vector_size(AG_BYTES)));
+typedef AG_REAL AG_UVEC __attribute__((vector_size(AG_BYTES), aligned(sizeof(AG_REAL)), may_alias));
+
+AG_INLINE void NAME(tile)(const int mr, const int nv, ag_size k, const AG_REAL *a, ag_size am, ag_size ak,
+                          const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
+{
+    /* With few accumulators each addition would wait for the one before (4 cycles): sum several terms apart. */
+    const int sets = mr * nv <= 2 ? 4 : mr * nv <= 4 ? 2 : 1;
+    AG_VEC acc[4][8][3];
+    ag_size p = 0;
+    /* Without `unroll` the accumulators live in memory: up to 3 times slower. */
+#pragma GCC unroll 4
+    for (int s = 0; s < sets; s++)
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 3
+            for (int v = 0; v < nv; v++)
+                acc[s][r][v] = (AG_VEC){0};
+    for (; p + sets <= k; p += sets) {
+#pragma GCC unroll 4
+        for (int s = 0; s < sets; s++) {
+            AG_VEC row[3];
+#pragma GCC unroll 3
+            for (int v = 0; v < nv; v++)
+                row[v] = *(const AG_UVEC *)(b + (v == nv - 1 ? last : v * LANES));
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++) {
+                AG_REAL x = AT(a, r * am);
+#pragma GCC unroll 3
+                for (int v = 0; v < nv; v++)
+                    acc[s][r][v] += x * row[v];
+            }
+            a = STEP(a, ak);
+            b += ldb;
+        }
+    }
+    if (sets > 1) {
+        for (; p < k; p++) {
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++)
+#pragma GCC unroll 3
+                for (int v = 0; v < nv; v++)
+                    acc[0][r][v] += AT(a, r * am) * *(const AG_UVEC *)(b + (v == nv - 1 ? last : v * LANES));
+            a = STEP(a, ak);
+            b += ldb;
+        }
+#pragma GCC unroll 4
+        for (int s = 1; s < sets; s++)
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++)
+#pragma GCC unroll 3
+                for (int v = 0; v < nv; v++)
+                    acc[0][r][v] += acc[s][r][v];
+    }
+    if (add) {
+        /* All loads come before all stores: columns of two overlapping vectors are added once. */
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 3
+            for (int v = 0; v < nv; v++)
+                acc[0][r][v] += *(const AG_UVEC *)(c + r * ldc + (v == nv - 1 ? last : v * LANES));
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < mr; r++)
+#pragma GCC unroll 3
+        for (int v = 0; v < nv; v++)
+            *(AG_UVEC *)(c + r * ldc + (v == nv - 1 ? last : v * LANES)) = acc[0][r][v];
+}
+
+/* k terms, at most 4: B stays in registers, and the rows of A run past it. */
+AG_INLINE void NAME(short)(const int k, const int nv, ag_size m, const AG_REAL *a, ag_size am, ag_size ak,
+                           const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc)
+{
+    AG_VEC row[4][3];
+#pragma GCC unroll 4
+    for (int p = 0; p < k; p++)
+#pragma GCC unroll 3
+        for (int v = 0; v < nv; v++)
+            row[p][v] = *(const AG_UVEC *)(b + p * ldb + (v == nv - 1 ? last : v * LANES));
+    for (; m > 0; m--) {
+        AG_VEC acc[3];
+#pragma GCC unroll 3
+        for (int v = 0; v < nv; v++)
+            acc[v] = a[0] * row[0][v];
+#pragma GCC unroll 4
+        for (int p = 1; p < k; p++)
+#pragma GCC unroll 3
+            for (int v = 0; v < nv; v++)
+                acc[v] += AT(a, p * ak) * row[p][v];
+#pragma GCC unroll 3
+        for (int v = 0; v < nv; v++)
+            *(AG_UVEC *)(c + (v == nv - 1 ? last : v * LANES)) = acc[v];
+        a = STEP(a, am);
+        c += ldc;
+    }
+}
+
+#define AG_TILE_CASE(rows) \
+    case rows: \
+        NAME(tile)(rows, nv, k, a, am, ak, b, ldb, last, c, ldc, add); \
+        break;
+
+AG_INLINE void NAME(rows)(const int mr, const int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak,
+                          const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
+{
+    if (k <= 4 && nv <= AG_SHORT_VECTORS && !add) {
+        switch (k) {
+        case 1: NAME(short)(1, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
+        case 2: NAME(short)(2, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
+        case 3: NAME(short)(3, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
+        case 4: NAME(short)(4, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
+        }
+        return;
+    }
+    for (; m >= mr; m -= mr) {
+        NAME(tile)(mr, nv, k, a, am, ak, b, ldb, last, c, ldc, add);
+        a = STEP(a, mr * am);
+        c += mr * ldc;
+    }
+    switch (m) {
+        AG_TILE_CASE(1)
+        AG_TILE_CASE(2)
+        AG_TILE_CASE(3)
+        AG_TILE_CASE(4)
+        AG_TILE_CASE(5)
+        AG_TILE_CASE(6)
+        AG_TILE_CASE(7)
+    }
+}
+
+static __attribute__((noinline)) void NAME(panel)(int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak,
+                                                  const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
+{
+    am *= sizeof(AG_REAL);
+    ak *= sizeof(AG_REAL);
+    if (nv == 1)
+        NAME(rows)(AG_ROWS_1, 1, m, k, a, am, ak, b, ldb, last, c, ldc, add);
+    else if (nv == 2)
+        NAME(rows)(AG_ROWS_2, 2, m, k, a, am, ak, b, ldb, last, c, ldc, add);
+#if AG_MAX_VECTORS > 2
+    else
+        NAME(rows)(AG_ROWS_3, 3, m, k, a, am, ak, b, ldb, last, c, ldc, add);
+#endif
+}
+
+/* The first `cols` elements, and 0 in the other lanes; where there is no masked load, b is padded to whole vectors. */
+AG_INLINE AG_VEC NAME(load_part)(const AG_REAL *b, ag_size cols)
+{
+#if AG_WIDEST == 64 && AG_BYTES == 64
+    if (sizeof(AG_REAL) == 4)
+        return (AG_VEC)_mm512_maskz_loadu_ps((__mmask16)((1u << cols) - 1), b);
+    return (AG_VEC)_mm512_maskz_loadu_pd((__mmask8)((1u << cols) - 1), b);
+#elif AG_WIDEST == 64 && AG_BYTES == 32
+    if (sizeof(AG_REAL) == 4)
+        return (AG_VEC)_mm256_maskz_loadu_ps((__mmask8)((1u << cols) - 1), b);
+    return (AG_VEC)_mm256_maskz_loadu_pd((__mmask8)((1u << cols) - 1), b);
+#elif AG_WIDEST == 64
+    if (sizeof(AG_REAL) == 4)
+        return (AG_VEC)_mm_maskz_loadu_ps((__mmask8)((1u << cols) - 1), b);
+    return (AG_VEC)_mm_maskz_loadu_pd((__mmask8)((1u << cols) - 1), b);
+#elif AG_WIDEST == 32 && AG_BYTES == 32
+    const char *mask = ag_lane_masks + 32 - cols * sizeof(AG_REAL);
+    if (sizeof(AG_REAL) == 4)
+        return (AG_VEC)_mm256_maskload_ps((const float *)b, _mm256_loadu_si256((const __m256i *)mask));
+    return (AG_VEC)_mm256_maskload_pd((const double *)b, _mm256_loadu_si256((const __m256i *)mask));
+#elif AG_WIDEST == 32
+    const char *mask = ag_lane_masks + 32 - cols * sizeof(AG_REAL);
+    if (sizeof(AG_REAL) == 4)
+        return (AG_VEC)_mm_maskload_ps((const float *)b, _mm_loadu_si128((const __m128i *)mask));
+    return (AG_VEC)_mm_maskload_pd((const double *)b, _mm_loadu_si128((const __m128i *)mask));
+#else
+    (void)cols;
+    return *(const AG_UVEC *)b;
+#endif
+}
+
+/* The same without padding. */
+AG_INLINE AG_VEC NAME(load_edge)(const AG_REAL *c, ag_size cols)
+{
+#if AG_MASKED_LOADS
+    return NAME(load_part)(c, cols);
+#else
+    AG_VEC v = {c[0]};
+    if (LANES == 4 && cols > 1)
+        v[1 & (LANES - 1)] = c[1];
+    if (LANES == 4 && cols > 2)
+        v[2 & (LANES - 1)] = c[2];
+    return v;
+#endif
+}
+
+/* The first `cols` lanes of v; at least a quarter of them, as narrower vectors take fewer. A masked store of AVX2
+ * takes tens of cycles on some processors. */
+AG_INLINE void NAME(store_part)(AG_REAL *c, AG_VEC v, ag_size cols)
+{
+#if AG_WIDEST == 64 && AG_BYTES == 64
+    if (sizeof(AG_REAL) == 4)
+        _mm512_mask_storeu_ps(c, (__mmask16)((1u << cols) - 1), (__m512)v);
+    else
+        _mm512_mask_storeu_pd(c, (__mmask8)((1u << cols) - 1), (__m512d)v);
+#elif AG_WIDEST == 64 && AG_BYTES == 32
+    if (sizeof(AG_REAL) == 4)
+        _mm256_mask_storeu_ps(c, (__mmask8)((1u << cols) - 1), (__m256)v);
+    else
+        _mm256_mask_storeu_pd(c, (__mmask8)((1u << cols) - 1), (__m256d)v);
+#else
+    ag_size j = 0;
+    if (AG_BYTES == 32) {
+        memcpy(c, &v, 16);
+        j = 16 / sizeof(AG_REAL);
+    }
+    if (sizeof(AG_REAL) == 4 && cols - j >= 2) {
+        memcpy(c + j, (const AG_REAL *)&v + j, 8);
+        j += 2;
+    }
+    if (j < cols)
+        c[j] = v[j & (LANES - 1)];
+#endif
+}
+
+AG_INLINE void NAME(narrow_tile)(const int mr, ag_size cols, ag_size k, const AG_REAL *a, ag_size am, ag_size ak,
+                                 const AG_REAL *b, ag_size ldb, AG_REAL *c, ag_size ldc, ag_size whole, int add)
+{
+    const int sets = mr <= 2 ? 4 : mr <= 4 ? 2 : 1;
+    AG_VEC acc[4][8];
+    ag_size p = 0;
+#pragma GCC unroll 4
+    for (int s = 0; s < sets; s++)
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+            acc[s][r] = (AG_VEC){0};
+    for (; p + sets <= k; p += sets) {
+#pragma GCC unroll 4
+        for (int s = 0; s < sets; s++) {
+            AG_VEC row = NAME(load_part)(b, cols);
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++)
+                acc[s][r] += AT(a, r * am) * row;
+            a = STEP(a, ak);
+            b += ldb;
+        }
+    }
+    if (sets > 1) {
+        for (; p < k; p++) {
+            AG_VEC row = NAME(load_part)(b, cols);
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++)
+                acc[0][r] += AT(a, r * am) * row;
+            a = STEP(a, ak);
+            b += ldb;
+        }
+#pragma GCC unroll 4
+        for (int s = 1; s < sets; s++)
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++)
+                acc[0][r] += acc[s][r];
+    }
+    if (add) {
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+            NAME(store_part)(c + r * ldc, acc[0][r] + NAME(load_edge)(c + r * ldc, cols), cols);
+    } else if (whole >= mr) {
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+            *(AG_UVEC *)(c + r * ldc) = acc[0][r];
+    } else {
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+            NAME(store_part)(c + r * ldc, acc[0][r], cols);
+    }
+}
+
+AG_INLINE void NAME(narrow_short)(const int k, ag_size cols, ag_size m, const AG_REAL *a, ag_size am, ag_size ak,
+                                  const AG_REAL *b, ag_size ldb, AG_REAL *c, ag_size ldc, ag_size whole)
+{
+    AG_VEC row[4];
+#pragma GCC unroll 4
+    for (int p = 0; p < k; p++)
+        row[p] = NAME(load_part)(b + p * ldb, cols);
+    for (ag_size i = 0; i < m; i++) {
+        AG_VEC acc = a[0] * row[0];
+#pragma GCC unroll 4
+        for (int p = 1; p < k; p++)
+            acc += AT(a, p * ak) * row[p];
+        if (i < whole)
+            *(AG_UVEC *)c = acc;
+        else
+            NAME(store_part)(c, acc, cols);
+        a = STEP(a, am);
+        c += ldc;
+    }
+}
+
+#define AG_NARROW_CASE(rows) \
+    case rows: \
+        NAME(narrow_tile)(rows, cols, k, a, am, ak, b, ldb, c, ldc, whole, add); \
+        break;
+
+/* Fewer columns than lanes. Where C is contiguous, whole vectors are stored, in the order of the rows: what a row writes
+ * behind its end belongs to later rows, which overwrite it. `whole` counts the rows from here whose vector ends inside C. */
+static __attribute__((noinline)) void NAME(narrow)(ag_size cols, ag_size m, ag_size k, const AG_REAL *a, ag_size am,
+                                                   ag_size ak, const AG_REAL *b, ag_size ldb, AG_REAL *c, ag_size ldc, int add)
+{
+    ag_size whole = 0;
+    am *= sizeof(AG_REAL);
+    ak *= sizeof(AG_REAL);
+    if (ldc == cols && !add)
+        whole = m > 3 ? m - 3 : 0;    /* a vector is less than 4 rows, as narrower vectors take fewer columns */
+    if (k <= 4 && !add) {
+        switch (k) {
+        case 1: NAME(narrow_short)(1, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
+        case 2: NAME(narrow_short)(2, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
+        case 3: NAME(narrow_short)(3, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
+        case 4: NAME(narrow_short)(4, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
+        }
+        return;
+    }
+    for (; m >= 8; m -= 8) {
+        NAME(narrow_tile)(8, cols, k, a, am, ak, b, ldb, c, ldc, whole, add);
+        a = STEP(a, 8 * am);
+        c += 8 * ldc;
+        whole -= 8;
+    }
+    switch (m) {
+        AG_NARROW_CASE(1)
+        AG_NARROW_CASE(2)
+        AG_NARROW_CASE(3)
+        AG_NARROW_CASE(4)
+        AG_NARROW_CASE(5)
+        AG_NARROW_CASE(6)
+        AG_NARROW_CASE(7)
+    }
+}
+
+#if AG_BYTES == AG_WIDEST
+AG_INLINE AG_REAL NAME(sum)(AG_VEC v)
+{
+#if AG_BYTES == 64
+    if (sizeof(AG_REAL) == 4)
+        return (AG_REAL)_mm512_reduce_add_ps((__m512)v);
+    return (AG_REAL)_mm512_reduce_add_pd((__m512d)v);
+#else
+    AG_REAL s = 0;
+#pragma GCC unroll 8
+    for (int j = 0; j < LANES; j++)
+        s += v[j];
+    return s;
+#endif
+}
+
+AG_INLINE void NAME(dots_tile)(const int mr, const int nv, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
+                               AG_REAL *y, ag_size incy, int add)
+{
+    AG_VEC acc[4][4];
+    AG_REAL s[4];
+    ag_size p = 0;
+#pragma GCC unroll 4
+    for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < nv; v++)
+            acc[r][v] = (AG_VEC){0};
+    for (; p + nv * LANES <= k; p += nv * LANES)
+#pragma GCC unroll 4
+        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < nv; v++)
+                acc[r][v] += *(const AG_UVEC *)(a + r * lda + p + v * LANES) * *(const AG_UVEC *)(x + p + v * LANES);
+    if (nv > 1)
+        for (; p + LANES <= k; p += LANES)
+#pragma GCC unroll 4
+            for (int r = 0; r < mr; r++)
+                acc[r][0] += *(const AG_UVEC *)(a + r * lda + p) * *(const AG_UVEC *)(x + p);
+#if AG_BYTES > 16
+    if (p < k) {
+        AG_VEC tail = NAME(load_part)(x + p, k - p);
+#pragma GCC unroll 4
+        for (int r = 0; r < mr; r++)
+            acc[r][0] += NAME(load_part)(a + r * lda + p, k - p) * tail;
+    }
+#endif
+#pragma GCC unroll 4
+    for (int r = 0; r < mr; r++) {
+#pragma GCC unroll 4
+        for (int v = 1; v < nv; v++)
+            acc[r][0] += acc[r][v];
+        s[r] = NAME(sum)(acc[r][0]);
+    }
+#if AG_BYTES == 16
+    for (; p < k; p++)
+#pragma GCC unroll 4
+        for (int r = 0; r < mr; r++)
+            s[r] += a[r * lda + p] * x[p];
+#endif
+#pragma GCC unroll 4
+    for (int r = 0; r < mr; r++)
+        y[r * incy] = add ? y[r * incy] + s[r] : s[r];
+}
+
+static __attribute__((noinline)) void NAME(dots)(ag_size m, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
+                                                 AG_REAL *y, ag_size incy, int add)
+{
+    for (; m >= 4; m -= 4) {
+        NAME(dots_tile)(4, 1, k, a, lda, x, y, incy, add);
+        a += 4 * lda;
+        y += 4 * incy;
+    }
+    for (; m > 0; m--) {
+        NAME(dots_tile)(1, 4, k, a, lda, x, y, incy, add);
+        a += lda;
+        y += incy;
+    }
+}
+#endif
+
+#undef LANES
+#undef NAME
+#undef AT
+#undef STEP
+#undef AG_VEC
+#undef AG_UVEC
+#undef AG_TILE_CASE
+#undef AG_NARROW_CASE
+#undef AG_BYTES
