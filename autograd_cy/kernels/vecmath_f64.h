@@ -44,12 +44,12 @@ AG_INLINE double ag_exp_core_f64(double x, double* shifted) {
 }
 AG_INLINE double ag_exp_f64(double x) {
     double t, p = ag_exp_core_f64(x, &t), y = ag_scale_f64(p, t, x < -707.0);
-    y = x < -746.0 ? 0.0 : y;
+    y = ag_keep_f64(x >= -746.0, y);
     return x > 0x1.62e42fefa39efp+9 ? AG_INF_F64 : x != x ? x : y;
 }
 AG_INLINE double ag_exp_neg_f64(double a) {
     double t, p = ag_exp_core_f64(-a, &t), y = ag_scale_f64(p, t, a > 707.0);
-    return a > 746.0 ? 0.0 : a != a ? a : y;
+    return ag_keep_f64(a <= 746.0, y);
 }
 AG_INLINE double ag_expm1_f64(double x) {
     double c = ag_clamp_f64(x, -40.0, 710.0), t = c * AG_LOG2E_F64 + AG_SHIFT_F64, k = t - AG_SHIFT_F64;
@@ -85,12 +85,13 @@ AG_INLINE double ag_exp2_f64(double x) {
     q = q * r + 0x1.ebfbdff82c5a4p-3;
     q = q * r + -0x1.3a37a020b8c21p-2;
     double y = ag_scale_f64(1.0 + (r + r * q), t, x < -1020.0);
-    y = x < -1076.0 ? 0.0 : y;
+    y = ag_keep_f64(x >= -1076.0, y);
     return x >= 1024.0 ? AG_INF_F64 : x != x ? x : y;
 }
 AG_INLINE double ag_sigmoid_f64(double x) {
     double e = ag_exp_neg_f64(fabs(x)), q = e / (1.0 + e);
-    return x < 0.0 ? e - e * q : 1.0 - q;
+    double y = x < 0.0 ? e - e * q : 1.0 - q;
+    return x != x ? x : y;
 }
 AG_INLINE double ag_tanh_f64(double x) {
     double a = fabs(x), z = a * a, t, e = ag_exp_core_f64(a > 20.0 ? 40.0 : a + a, &t);
@@ -163,22 +164,154 @@ AG_INLINE double ag_log1p_f64(double x) {
     return copysign(ag_log_special_f64(u, y), u != u ? u : x);
 }
 AG_INLINE double ag_log1p_unit_f64(double t) {
-    int high = t > 0x1.a827999fcef32p-2;
-    double f = high ? 0.5 * t - 0.5 : t, y = f - ag_log_tail_f64(f);
-    return high ? AG_LN2_HI_F64 + (y + AG_LN2_LO_F64) : y;
+    double e = t > 0x1.a827999fcef32p-2 ? 0.5 : 0.0, f = t * (1.0 - e) - e;    /* a condition tested twice would make gcc compute everything twice */
+    return e * (2 * AG_LN2_HI_F64) + (f - (ag_log_tail_f64(f) - e * (2 * AG_LN2_LO_F64)));
 }
 AG_INLINE double ag_softplus_f64(double x) { return ag_maximum_f64(x, 0.0) + ag_log1p_unit_f64(ag_exp_neg_f64(fabs(x))); }
 AG_INLINE double ag_logsigmoid_f64(double x) { return -ag_softplus_f64(-x); }
 
-AG_INLINE double ag_sin_f64(double x) { return sin(x); }
-AG_INLINE double ag_cos_f64(double x) { return cos(x); }
-AG_INLINE double ag_tan_f64(double x) { return tan(x); }
-AG_INLINE double ag_sinh_f64(double x) { return sinh(x); }
-AG_INLINE double ag_cosh_f64(double x) { return cosh(x); }
-AG_INLINE double ag_asin_f64(double x) { return asin(x); }
-AG_INLINE double ag_acos_f64(double x) { return acos(x); }
+/* ---- sine, cosine, tangent: x = k pi / 2 + r, |r| <= pi / 4.
+ * ag_<f>_fast_f64 is branch-free, and right for |x| <= AG_TRIG_LIMIT_F64 (which ag_within_f64 tests for a whole array); ag_<f>_f64 gives
+ * the same bits there and calls the C library beyond, at the price that gcc doesn't vectorise the loop. */
+
+#define AG_TRIG_LIMIT_F64 0x1p+20
+
+/* pi / 2 in 33 + 33 + 53 bits: k times the first two is exact; r + *low has some 80 bits next to every multiple of pi / 2 */
+AG_INLINE double ag_quadrant_f64(double x, double* low, int64_t* n) {
+    double t = x * 0x1.45f306dc9c883p-1 + AG_SHIFT_F64, k = t - AG_SHIFT_F64;
+    double a = x - k * 0x1.921fb544p+0, w = k * 0x1.0b4611a6p-34, b = a - w;
+    double c = ((a - b) - w) - k * 0x1.3198a2e037073p-69, r = b + c;
+    *low = (b - r) + c;
+    *n = ag_bits_f64(t);
+    return r;
+}
+AG_INLINE double ag_sincos_f64(double x, int64_t shift) {
+    double low;
+    int64_t n;
+    double r = ag_quadrant_f64(x, &low, &n), z = r * r, h = 0.5 * z, w = 1.0 - h;
+    n += shift;
+    /* 2^-57.14 relative to sin */
+    double p = -0x1.aaa2470fa704bp-41;
+    p = p * z + 0x1.61208c47d0261p-33;
+    p = p * z + -0x1.ae64528d7e7c7p-26;
+    p = p * z + 0x1.71de3a53308bbp-19;
+    p = p * z + -0x1.a01a01a018a6dp-13;
+    p = p * z + 0x1.111111111110bp-7;
+    p = p * z + -0x1.5555555555555p-3;
+    /* 2^-59.55 relative to cos */
+    double q = 0x1.aabd1a0051aabp-45;
+    q = q * z + -0x1.9393242281ef5p-37;
+    q = q * z + 0x1.1eed8c90cefb1p-29;
+    q = q * z + -0x1.27e4fb75eb905p-22;
+    q = q * z + 0x1.a01a01a018ccbp-16;
+    q = q * z + -0x1.6c16c16c16c0fp-10;
+    q = q * z + 0x1.5555555555555p-5;
+    double s = r + (r * z * p + low * w), c = w + (((1.0 - w) - h) + (z * z * q - r * low));
+    int64_t odd = 0 - (n & 1);
+    return ag_from_bits_f64(((ag_bits_f64(c) & odd) | (ag_bits_f64(s) & ~odd)) ^ (int64_t)((uint64_t)(n & 2) << 62));
+}
+AG_INLINE double ag_sin_fast_f64(double x) {
+    double y = ag_sincos_f64(x, 0);
+    return x == 0.0 ? x : y;
+}
+AG_INLINE double ag_cos_fast_f64(double x) { return ag_sincos_f64(x, 1); }
+AG_INLINE double ag_tan_fast_f64(double x) {
+    double low;
+    int64_t n;
+    double r = ag_quadrant_f64(x, &low, &n), z = r * r;
+    /* 2^-56.31 relative to tan */
+    double p = 0x1.45d973b543636p-17;
+    p = p * z + -0x1.90a400013f112p-16;
+    p = p * z + 0x1.9157844cf03ep-15;
+    p = p * z + -0x1.9e33a7a8006f8p-16;
+    p = p * z + 0x1.16d36e72b830cp-14;
+    p = p * z + 0x1.602e1908fe4aap-14;
+    p = p * z + 0x1.fed9b6933393fp-13;
+    p = p * z + 0x1.34c2028064334p-11;
+    p = p * z + 0x1.7db0f890e23fbp-10;
+    p = p * z + 0x1.d6d2f230e0556p-9;
+    p = p * z + 0x1.226e3a4171e48p-7;
+    p = p * z + 0x1.664f485f1bfcfp-6;
+    p = p * z + 0x1.ba1ba1bab6141p-5;
+    p = p * z + 0x1.111111111067dp-3;
+    p = p * z + 0x1.555555555555dp-2;
+    double t = r + (r * z * p + low * (1.0 + z)), u = -1.0 / t;
+    int64_t odd = 0 - (n & 1);
+    double y = ag_from_bits_f64((ag_bits_f64(u) & odd) | (ag_bits_f64(t) & ~odd));
+    return x == 0.0 ? x : y;
+}
+AG_INLINE double ag_sin_f64(double x) { return AG_LIKELY(fabs(x) <= AG_TRIG_LIMIT_F64) ? ag_sin_fast_f64(x) : sin(x); }
+AG_INLINE double ag_cos_f64(double x) { return AG_LIKELY(fabs(x) <= AG_TRIG_LIMIT_F64) ? ag_cos_fast_f64(x) : cos(x); }
+AG_INLINE double ag_tan_f64(double x) { return AG_LIKELY(fabs(x) <= AG_TRIG_LIMIT_F64) ? ag_tan_fast_f64(x) : tan(x); }
+AG_INLINE int ag_within_f64(ptrdiff_t n, const double* x, double limit) {       /* every |x| <= limit, and no NaN */
+    int64_t outside = 0;
+    for (ptrdiff_t i = 0; i < n; i++) outside |= !(fabs(x[i]) <= limit);
+    return !outside;
+}
+
+/* ---- inverse functions */
+
+/* asin a for a <= 1/2; beyond, pi / 2 - 2 asin(sqrt((1 - a) / 2)) with the same polynomial: returns the asin that was evaluated */
+AG_INLINE double ag_asin_core_f64(double a, int* high) {
+    *high = a > 0.5;
+    double z = *high ? (1.0 - a) * 0.5 : a * a, s = *high ? sqrt(z) : a;
+    /* (asin s - s) / s^3: 2^-59.01 relative to asin */
+    double p = 0x1.0b4b01c9fa89bp-5;
+    p = p * z + -0x1.580bd6fb6926bp-6;
+    p = p * z + 0x1.63a72aa49cc9fp-6;
+    p = p * z + 0x1.e5d0127d2c799p-9;
+    p = p * z + 0x1.613f3382d2a58p-7;
+    p = p * z + 0x1.758506f11512bp-7;
+    p = p * z + 0x1.ca1f9edc229ddp-7;
+    p = p * z + 0x1.1c49ef8f2d337p-6;
+    p = p * z + 0x1.6e8bdeed251acp-6;
+    p = p * z + 0x1.f1c71a946ba1ep-6;
+    p = p * z + 0x1.6db6db7214182p-5;
+    p = p * z + 0x1.333333332e103p-4;
+    p = p * z + 0x1.5555555555577p-3;
+    return s + s * z * p;
+}
+AG_INLINE double ag_asin_f64(double x) {
+    int high;
+    double y = ag_asin_core_f64(fabs(x), &high);
+    return copysign(high ? 0x1.921fb54442d18p+0 - (y + y - 0x1.1a62633145c07p-54) : y, x);
+}
+AG_INLINE double ag_acos_f64(double x) {
+    int high;
+    double y = ag_asin_core_f64(fabs(x), &high), s = copysign(y, x);
+    double far = x < 0 ? 0x1.921fb54442d18p+1 - (y + y - 0x1.1a62633145c07p-53) : y + y;
+    return high ? far : 0x1.921fb54442d18p+0 - (s - 0x1.1a62633145c07p-54);
+}
 AG_INLINE double ag_atan_f64(double x) { return atan(x); }
+AG_INLINE double ag_atan2_f64(double y, double x) { return atan2(y, x); }
+
+/* ---- hyperbolic functions: e = e^a / 2, which overflows where they do */
+
+AG_INLINE double ag_half_exp_f64(double a) {
+    double t, p = ag_exp_core_f64(a, &t);
+    return ag_scale_f64(p, t - 1.0, 0);
+}
+AG_INLINE double ag_sinh_f64(double x) {
+    double a = fabs(x), z = a * a, e = ag_half_exp_f64(a);
+    /* (sinh a - a) / a^3, a <= 1: 2^-56.77 relative to sinh */
+    double p = 0x1.9a794080483bdp-49;
+    p = p * z + 0x1.ae756e9ad7e5dp-41;
+    p = p * z + 0x1.61246afa2b05p-33;
+    p = p * z + 0x1.ae6456741b936p-26;
+    p = p * z + 0x1.71de3a5573f79p-19;
+    p = p * z + 0x1.a01a01a019fc1p-13;
+    p = p * z + 0x1.1111111111111p-7;
+    p = p * z + 0x1.5555555555555p-3;
+    double y = a > 1.0 ? e - 0.25 / e : a + a * z * p;
+    y = a > 0x1.633ce8fb9f87dp+9 ? AG_INF_F64 : y;
+    return copysign(x != x ? x : y, x);
+}
+AG_INLINE double ag_cosh_f64(double x) {
+    double a = fabs(x), e = ag_half_exp_f64(a), y = e + 0.25 / e;
+    return a > 0x1.633ce8fb9f87dp+9 ? AG_INF_F64 : a != a ? a : y;
+}
+
 AG_INLINE double ag_erf_f64(double x) { return erf(x); }
 AG_INLINE double ag_erfc_f64(double x) { return erfc(x); }
-AG_INLINE double ag_atan2_f64(double y, double x) { return atan2(y, x); }
+
 AG_INLINE double ag_pow_f64(double x, double y) { return pow(x, y); }
