@@ -168,8 +168,8 @@ class BatchSampler(Sampler):
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Stack a list of samples: tensors and arrays along a new first dimension, numbers into a tensor, tuples, named tuples,
-    lists and dicts item by item, strings as a list."""
+    """Stack a list of samples: tensors and arrays along a new first dimension, numbers into a tensor, named tuples and
+    dicts item by item, tuples and lists into a list (as PyTorch), strings as a list."""
     first = batch[0]
     if isinstance(first, Tensor):
         return ag.stack(list(batch))
@@ -189,7 +189,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         columns = [default_collate(list(column)) for column in zip(*batch, strict=True)]
         if hasattr(first, "_fields"):
             return type(first)(*columns)
-        return tuple(columns) if isinstance(first, tuple) else columns
+        return columns
     raise TypeError(f"default_collate: batch must contain tensors, arrays, numbers, dicts or sequences; found {type(first)}")
 
 
