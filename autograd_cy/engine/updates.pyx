@@ -1,0 +1,473 @@
+# One call per optimiser step: walks parameter groups and state, checks, and runs the fused update kernels.
+#
+# Relies on tensor and on kernels/update through `K`.  optim and nn.utils (clipping) rely on it.
+# Options and state are read from Python's own dicts at every step, because schedules and users change them; the state of a
+# parameter is an object with C fields, which a dict of boxed values would make three times as slow to read and write.
+
+from cpython.dict cimport PyDict_GetItem
+from cpython.object cimport PyObject
+from libc.string cimport memset
+
+from autograd_cy.array.dtype cimport FLOAT64, itemsize_of
+from autograd_cy.array.layout cimport (
+    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_decref, same_shape, shape_tuple, strides_of,
+)
+from autograd_cy.array.storage cimport Storage, storage_decref, storage_new
+from autograd_cy.engine.tensor cimport Tensor, set_grad
+from autograd_cy.kernels.table cimport K
+
+cdef enum:
+    MANY = 32768              # elements (about 10 us) from which the interpreter lock is released; a release costs 39 ns
+
+cdef object zeros_of = None
+
+
+cdef Tensor new_state(Tensor p):
+    """Zeros of the shape and dtype of p, contiguous."""
+    global zeros_of
+    if zeros_of is None:
+        from autograd_cy import zeros
+        zeros_of = zeros
+    return zeros_of(shape_tuple(p.layout), dtype=p.dtype)
+
+
+cdef class State:
+    """State of one parameter; a mapping such as {"step": 3, "exp_avg": tensor, ...}, without what is not in use."""
+
+    names = ()
+
+    def keys(self):
+        """Names of the values in use."""
+        return [name for name in self.names if getattr(self, name) is not None]
+
+    def values(self):
+        """The values in use."""
+        return [getattr(self, name) for name in self.keys()]
+
+    def items(self):
+        """(name, value) pairs in use."""
+        return [(name, getattr(self, name)) for name in self.keys()]
+
+    def get(self, name, default=None):
+        """The value called `name`, or `default`."""
+        value = getattr(self, name) if name in self.names else None
+        return default if value is None else value
+
+    def update(self, values):
+        """Set several values from a mapping."""
+        for name in values.keys():
+            self[name] = values[name]
+
+    def pop(self, name, *default):
+        """Take a value out of use and return it."""
+        value = self.get(name, *default) if default else self[name]
+        if name in self:
+            setattr(self, name, None)
+        return value
+
+    def __getitem__(self, name):
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __setitem__(self, name, value):
+        if name not in self.names:
+            raise KeyError(f"{type(self).__name__} holds {', '.join(self.names)}; got {name!r}")
+        setattr(self, name, value)
+
+    def __delitem__(self, name):
+        self.pop(name)
+
+    def __contains__(self, name):
+        return self.get(name) is not None
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __len__(self):
+        return len(self.keys())
+
+    def __repr__(self):
+        return repr(dict(self.items()))
+
+    def __eq__(self, other):
+        return self is other
+
+    __hash__ = None
+
+    def __reduce__(self):
+        return type(self), (), dict(self.items())
+
+    def __setstate__(self, values):
+        self.update(values)
+
+
+cdef long long count_of(value) except -2:
+    """A number of steps, given as a number or as a tensor of one element; None is 0."""
+    if value is None:
+        return 0
+    return <long long> float(value)
+
+
+cdef class SGDState(State):
+    cdef public Tensor momentum_buffer
+
+    names = ("momentum_buffer",)
+
+
+cdef class AdamState(State):
+    cdef long long steps
+    cdef public Tensor exp_avg, exp_avg_sq, max_exp_avg_sq
+
+    names = ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+
+    @property
+    def step(self):
+        """Number of updates so far."""
+        return self.steps
+
+    @step.setter
+    def step(self, value):
+        self.steps = count_of(value)
+
+
+cdef class RMSpropState(State):
+    cdef long long steps
+    cdef public Tensor square_avg, momentum_buffer, grad_avg
+
+    names = ("step", "square_avg", "momentum_buffer", "grad_avg")
+
+    @property
+    def step(self):
+        """Number of updates so far."""
+        return self.steps
+
+    @step.setter
+    def step(self, value):
+        self.steps = count_of(value)
+
+
+cdef State adopt(type kind, PyObject* found, Tensor p, state):
+    """A State for p in place of nothing, or of a plain mapping (a loaded state, or one that the user wrote)."""
+    cdef State s = kind()
+    if found != NULL:
+        old = <object> found
+        for name in old.keys():
+            value = old[name]
+            s[name] = value.detach().contiguous() if isinstance(value, Tensor) and name != "step" else value
+    state[p] = s
+    return s
+
+
+cdef double option(dict group, str name) except? -1.0:
+    cdef PyObject* found = PyDict_GetItem(group, name)
+    if found == NULL:
+        raise KeyError(f"parameter group has no option {name!r}")
+    return <double> <object> found
+
+
+cdef bint flag(dict group, str name) except -1:
+    cdef PyObject* found = PyDict_GetItem(group, name)
+    return found != NULL and <bint> <object> found
+
+
+cdef list params_of(group):
+    params = group["params"]
+    return params if type(params) is list else list(params)
+
+
+cdef int check(Tensor t, Tensor p, str what) except -1:
+    """What the kernels rely on: same shape and dtype as the parameter, contiguous."""
+    if t is None or t.dtype_ != p.dtype_ or not same_shape(t.layout, p.layout):
+        found = "None" if t is None else f"shape {shape_tuple(t.layout)} and {t.dtype}"
+        raise RuntimeError(f"optimizer: {what} has {found}, but its parameter has shape {shape_tuple(p.layout)} and "
+                           f"{p.dtype}")
+    if not t.layout.flags & CONTIGUOUS:
+        raise RuntimeError(f"optimizer: {what} is not contiguous")
+    return 0
+
+
+cdef Tensor gradient(Tensor p):
+    """p's gradient, checked and contiguous; None if it has none."""
+    cdef Tensor g
+    if p.grad_ == NULL:
+        return None
+    g = <Tensor> p.grad_
+    if p.dtype_ > FLOAT64:
+        raise TypeError(f"optimizer: parameters must be float32 or float64, got {p.dtype}")
+    if not g.layout.flags & CONTIGUOUS:
+        g = g.detach().contiguous()
+    if g.dtype_ != p.dtype_ or not same_shape(g.layout, p.layout):
+        check(g, p, "gradient")
+    return g
+
+
+cdef struct Values:           # the values of a parameter, contiguous
+    char* data
+    Storage* copy             # NULL, or the contiguous copy of a strided parameter
+
+
+cdef int values_open(Tensor p, Values* v) except -1:
+    cdef Layout* plain
+    v.data = p.data
+    v.copy = NULL
+    if p.layout.flags & CONTIGUOUS:
+        return 0
+    if p.layout.flags & OVERLAPPING:
+        raise RuntimeError("optimizer: several elements of a parameter share memory (an expanded view); give its contiguous() "
+                           "copy to the optimizer")
+    plain = layout_contiguous(p.layout.ndim, p.layout.dims)
+    try:
+        v.copy = storage_new(p.layout.numel * itemsize_of(p.dtype_))
+        v.data = v.copy.data
+        K.copy(p.layout.ndim, p.layout.dims, p.dtype_, v.data, strides_of(plain), p.dtype_, p.data, strides_of(p.layout))
+    finally:
+        layout_decref(plain)
+    return 0
+
+
+cdef int values_close(Tensor p, Values* v) except -1:
+    """Write a copy back, and note that the parameter changed."""
+    cdef Layout* plain
+    p.storage.version += 1
+    if v.copy != NULL:
+        plain = layout_contiguous(p.layout.ndim, p.layout.dims)
+        K.copy(p.layout.ndim, p.layout.dims, p.dtype_, p.data, strides_of(p.layout), p.dtype_, v.data, strides_of(plain))
+        layout_decref(plain)
+        storage_decref(v.copy)
+    return 0
+
+
+def sgd(groups, state):
+    """One step of SGD for all groups; state: dict from parameter to SGDState or mapping."""
+    cdef Tensor p, g, buf
+    cdef SGDState s
+    cdef dict group
+    cdef list params
+    cdef Py_ssize_t i, n
+    cdef double lr, momentum, dampening, decay
+    cdef bint nesterov, maximize, first
+    cdef PyObject* found
+    cdef char* buffer
+    cdef Values v
+    if not isinstance(state, dict):
+        raise TypeError(f"optimizer.state must be a dict, got {type(state).__name__}")
+    for group in groups:
+        lr = option(group, "lr")
+        momentum = option(group, "momentum")
+        dampening = option(group, "dampening")
+        decay = option(group, "weight_decay")
+        nesterov = flag(group, "nesterov")
+        maximize = flag(group, "maximize")
+        params = params_of(group)
+        for i in range(len(params)):
+            p = <Tensor?> params[i]
+            g = gradient(p)
+            if g is None:
+                continue
+            first = False
+            buffer = NULL
+            if momentum != 0.0:
+                found = PyDict_GetItem(state, p)
+                if found != NULL and type(<object> found) is SGDState:
+                    s = <SGDState> found
+                else:
+                    s = adopt(SGDState, found, p, state)
+                buf = s.momentum_buffer
+                if buf is None:
+                    first = True
+                    buf = s.momentum_buffer = new_state(p)
+                check(buf, p, "momentum_buffer")
+                buffer = buf.data
+                buf.storage.version += 1
+            values_open(p, &v)
+            n = p.layout.numel
+            if n < MANY:
+                K.sgd(p.dtype_, n, v.data, g.data, buffer, lr, momentum, dampening, decay, nesterov, maximize, first)
+            else:
+                with nogil:
+                    K.sgd(p.dtype_, n, v.data, g.data, buffer, lr, momentum, dampening, decay, nesterov, maximize, first)
+            values_close(p, &v)
+
+
+def adam(groups, state):
+    """One step of Adam or AdamW for all groups; state: dict from parameter to AdamState or mapping."""
+    cdef Tensor p, g, m, sq
+    cdef AdamState s
+    cdef dict group
+    cdef list params
+    cdef Py_ssize_t i, n
+    cdef long long steps
+    cdef double lr, beta1, beta2, eps, decay
+    cdef bint amsgrad, maximize, decoupled
+    cdef PyObject* found
+    cdef char* largest
+    cdef Values v
+    if not isinstance(state, dict):
+        raise TypeError(f"optimizer.state must be a dict, got {type(state).__name__}")
+    for group in groups:
+        lr = option(group, "lr")
+        first, second = group["betas"]
+        beta1 = first
+        beta2 = second
+        eps = option(group, "eps")
+        decay = option(group, "weight_decay")
+        amsgrad = flag(group, "amsgrad")
+        maximize = flag(group, "maximize")
+        decoupled = flag(group, "decoupled_weight_decay")
+        params = params_of(group)
+        for i in range(len(params)):
+            p = <Tensor?> params[i]
+            g = gradient(p)
+            if g is None:
+                continue
+            found = PyDict_GetItem(state, p)
+            if found != NULL and type(<object> found) is AdamState:
+                s = <AdamState> found
+            else:
+                s = adopt(AdamState, found, p, state)
+            if s.exp_avg is None:
+                s.exp_avg = new_state(p)
+            if s.exp_avg_sq is None:
+                s.exp_avg_sq = new_state(p)
+            m, sq = s.exp_avg, s.exp_avg_sq
+            check(m, p, "exp_avg")
+            check(sq, p, "exp_avg_sq")
+            largest = NULL
+            if amsgrad:
+                if s.max_exp_avg_sq is None:
+                    s.max_exp_avg_sq = new_state(p)
+                check(s.max_exp_avg_sq, p, "max_exp_avg_sq")
+                s.max_exp_avg_sq.storage.version += 1
+                largest = s.max_exp_avg_sq.data
+            values_open(p, &v)
+            s.steps += 1
+            steps = s.steps
+            m.storage.version += 1
+            sq.storage.version += 1
+            n = p.layout.numel
+            if n < MANY:
+                K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, lr, beta1, beta2, eps, decay, decoupled, maximize,
+                       steps)
+            else:
+                with nogil:
+                    K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, lr, beta1, beta2, eps, decay, decoupled,
+                           maximize, steps)
+            values_close(p, &v)
+
+
+def rmsprop(groups, state):
+    """One step of RMSprop for all groups; state: dict from parameter to RMSpropState or mapping."""
+    cdef Tensor p, g, sq
+    cdef RMSpropState s
+    cdef dict group
+    cdef list params
+    cdef Py_ssize_t i, n
+    cdef double lr, alpha, eps, decay, momentum
+    cdef bint centered, maximize
+    cdef PyObject* found
+    cdef char* buffer
+    cdef char* mean
+    cdef Values v
+    if not isinstance(state, dict):
+        raise TypeError(f"optimizer.state must be a dict, got {type(state).__name__}")
+    for group in groups:
+        lr = option(group, "lr")
+        alpha = option(group, "alpha")
+        eps = option(group, "eps")
+        decay = option(group, "weight_decay")
+        momentum = option(group, "momentum")
+        centered = flag(group, "centered")
+        maximize = flag(group, "maximize")
+        params = params_of(group)
+        for i in range(len(params)):
+            p = <Tensor?> params[i]
+            g = gradient(p)
+            if g is None:
+                continue
+            found = PyDict_GetItem(state, p)
+            if found != NULL and type(<object> found) is RMSpropState:
+                s = <RMSpropState> found
+            else:
+                s = adopt(RMSpropState, found, p, state)
+            if s.square_avg is None:
+                s.square_avg = new_state(p)
+            sq = s.square_avg
+            check(sq, p, "square_avg")
+            buffer = NULL
+            if momentum > 0.0:
+                if s.momentum_buffer is None:
+                    s.momentum_buffer = new_state(p)
+                check(s.momentum_buffer, p, "momentum_buffer")
+                s.momentum_buffer.storage.version += 1
+                buffer = s.momentum_buffer.data
+            mean = NULL
+            if centered:
+                if s.grad_avg is None:
+                    s.grad_avg = new_state(p)
+                check(s.grad_avg, p, "grad_avg")
+                s.grad_avg.storage.version += 1
+                mean = s.grad_avg.data
+            values_open(p, &v)
+            s.steps += 1
+            sq.storage.version += 1
+            n = p.layout.numel
+            if n < MANY:
+                K.rmsprop(p.dtype_, n, v.data, g.data, sq.data, buffer, mean, lr, alpha, eps, decay, momentum,
+                          maximize)
+            else:
+                with nogil:
+                    K.rmsprop(p.dtype_, n, v.data, g.data, sq.data, buffer, mean, lr, alpha, eps, decay, momentum,
+                              maximize)
+            values_close(p, &v)
+
+
+def zero_grad(groups, bint set_to_none=True):
+    """Drop the gradient of every parameter of every group, or fill it with zeros."""
+    cdef Tensor p, g
+    cdef list params
+    cdef Py_ssize_t i
+    for group in groups:
+        params = params_of(group)
+        for i in range(len(params)):
+            p = <Tensor?> params[i]
+            if p.grad_ == NULL:
+                continue
+            if set_to_none:
+                set_grad(p, NULL)
+            else:
+                g = (<Tensor> p.grad_).detach()
+                set_grad(p, <PyObject*> g)
+                if g.layout.flags & CONTIGUOUS:
+                    memset(g.data, 0, g.layout.numel * itemsize_of(g.dtype_))
+                    g.storage.version += 1
+                else:
+                    g.zero_()
+
+
+def sum_of_squares(list gradients):
+    """The sum of the squares of all elements of all tensors, in double precision."""
+    cdef Tensor g
+    cdef double total = 0.0
+    for item in gradients:
+        g = <Tensor?> item
+        if g.dtype_ > FLOAT64:
+            raise TypeError(f"gradients must be float32 or float64, got {g.dtype}")
+        if not g.layout.flags & CONTIGUOUS:
+            g = g.detach().contiguous()
+        total += K.sum_of_squares(g.dtype_, g.layout.numel, g.data)
+    return total
+
+
+def scale(list gradients, double factor):
+    """Multiply every element of every tensor by factor, in place and outside the graph."""
+    cdef Tensor g
+    cdef Values v
+    for item in gradients:
+        g = <Tensor?> item
+        if g.dtype_ > FLOAT64:
+            raise TypeError(f"gradients must be float32 or float64, got {g.dtype}")
+        values_open(g, &v)
+        K.scale(g.dtype_, g.layout.numel, v.data, factor)
+        values_close(g, &v)

@@ -1,0 +1,235 @@
+"""Containers of modules and parameters: Sequential, ModuleList, ModuleDict, ParameterList.
+
+Relies on Module and Parameter.  Models rely on it; plain lists and dicts of modules are found by Module as well.
+"""
+
+import operator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .module import Module, _is_member
+from .parameter import Parameter
+
+
+class _Container(Module):
+    """Holds its items in one dict; their names have no prefix of their own, as in PyTorch (`0.weight`)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["_items"] = {}
+
+    def _members(self):
+        for name, value in list(self._items.items()):
+            if _is_member(value):
+                yield name, value
+        for name, value in super()._members():
+            if not name.startswith("_items."):
+                yield name, value
+
+    def __getattr__(self, name):           # reached only when ordinary lookup has failed: `seq.fc1`, getattr(seq, "0")
+        items = self.__dict__.get("_items", {})
+        if name in items:
+            return items[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name, value):
+        if name in self.__dict__.get("_items", ()):
+            self._items[name] = self._check(value)
+        else:
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name):
+        if name in self._items:
+            del self._items[name]
+        else:
+            super().__delattr__(name)
+
+    def _check(self, value):
+        if not isinstance(value, Module):
+            raise TypeError(f"{type(value).__name__} is not a Module subclass")
+        return value
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        self._check_new_name(name, "module")
+        if name not in self._items and hasattr(self, name):
+            raise KeyError(f"attribute '{name}' already exists")
+        self._items[name] = self._check(module)
+
+    register_module = add_module
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class _Numbered(_Container):
+    """A container whose items are numbered 0, 1, 2 ..."""
+
+    def _key(self, index):
+        n = len(self._items)
+        index = operator.index(index)
+        if not -n <= index < n:
+            raise IndexError(f"index {index} is out of range")
+        return list(self._items)[index]
+
+    def _renumber(self, values):
+        self.__dict__["_items"] = {str(i): v for i, v in enumerate(values)}
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self._items.values())[index])
+        return self._items[self._key(index)]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self._items[self._key(index)] = self._check(value)
+
+    def __delitem__(self, index: int | slice) -> None:
+        values = list(self._items.values())
+        del values[index]
+        self._renumber(values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items.values())
+
+    def __contains__(self, value: object) -> bool:
+        return any(value is item for item in self._items.values())
+
+    def append(self, value: Any) -> "_Numbered":
+        """Add an item at the end; returns self."""
+        number = len(self._items)
+        while str(number) in self._items:
+            number += 1
+        self._items[str(number)] = self._check(value)
+        return self
+
+    def extend(self, values: Iterable[Any]) -> "_Numbered":
+        """Add several items at the end; returns self."""
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def insert(self, index: int, value: Any) -> "_Numbered":
+        """Insert an item before `index`."""
+        values = list(self._items.values())
+        values.insert(index, self._check(value))
+        self._renumber(values)
+        return self
+
+    def pop(self, index: int = -1) -> Any:
+        """Remove an item and return it."""
+        value = self[index]
+        del self[index]
+        return value
+
+
+class Sequential(_Numbered):
+    """Modules applied one after another: `Sequential(a, b)(x)` is `b(a(x))`.
+
+    Takes modules, or one OrderedDict of names and modules.
+    """
+
+    def __init__(self, *modules: Any) -> None:
+        super().__init__()
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
+            for name, module in modules[0].items():
+                self.add_module(name, module)
+        else:
+            self.extend(modules)
+
+    def forward(self, input):
+        for module in self._items.values():
+            input = module(input)
+        return input
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(OrderedDict(list(self._items.items())[index]))
+        return self._items[self._key(index)]
+
+    def __delitem__(self, index: int | slice) -> None:
+        keys = list(self._items)[index] if isinstance(index, slice) else [self._key(index)]
+        values = [(k, v) for k, v in self._items.items() if k not in keys]
+        if all(k.isdigit() for k in self._items):
+            self._renumber(v for _, v in values)
+        else:
+            self.__dict__["_items"] = dict(values)
+
+
+class ModuleList(_Numbered):
+    """A list of modules that prints and indexes as one."""
+
+    def __init__(self, modules: Iterable[Module] = ()) -> None:
+        super().__init__()
+        self.extend(modules)
+
+    def __iadd__(self, modules: Iterable[Module]) -> "ModuleList":
+        return self.extend(modules)
+
+    def __add__(self, modules: Iterable[Module]) -> "ModuleList":
+        return ModuleList([*self, *modules])
+
+
+class ModuleDict(_Container):
+    """A dict of modules, in order of insertion."""
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        super().__init__()
+        self.update(modules)
+
+    def __getitem__(self, key: str) -> Module:
+        return self._items[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._items
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._items.keys()
+
+    def values(self) -> Iterable[Module]:
+        """The modules."""
+        return self._items.values()
+
+    def items(self) -> Iterable[tuple[str, Module]]:
+        """(name, module) pairs."""
+        return self._items.items()
+
+    def pop(self, key: str) -> Module:
+        """Remove a module and return it."""
+        return self._items.pop(key)
+
+    def clear(self) -> None:
+        """Remove all modules."""
+        self._items.clear()
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add or replace modules."""
+        for key, module in modules.items() if isinstance(modules, Mapping) else modules:
+            self[key] = module
+
+
+class ParameterList(_Numbered):
+    """A list of parameters; a tensor put into it becomes a Parameter."""
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        super().__init__()
+        self.extend(values)
+
+    def _check(self, value):
+        return value if isinstance(value, Parameter) else Parameter(value)
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+                         for name, p in self._items.items())

@@ -1,0 +1,143 @@
+"""Initialisers: fill a tensor in place and return it, with the signatures of torch.nn.init.
+
+Relies on the engine (in-place random fills, no_grad); random numbers come from the library's generator (ag.manual_seed).
+Layers rely on it.
+"""
+
+import math
+
+import numpy as np
+
+import autograd_cy as ag
+from autograd_cy.engine.tensor import Tensor
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor on the standard deviation that suits an activation, as PyTorch recommends."""
+    if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+                        "conv_transpose3d", "sigmoid"):
+        return 1.0
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        slope = 0.01 if param is None else param
+        return math.sqrt(2.0 / (1 + slope ** 2))
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def _fans(tensor):
+    if tensor.ndim < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _fan(tensor, mode):
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    fan_in, fan_out = _fans(tensor)
+    return fan_in if mode == "fan_in" else fan_out
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
+    """U(a, b)."""
+    with ag.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
+    """N(mean, std^2)."""
+    with ag.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+                  generator=None) -> Tensor:
+    """N(mean, std^2) restricted to [a, b], by inversion of the distribution function."""
+    from scipy.special import ndtr, ndtri      # imported here: scipy.special costs more than the whole library
+
+    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
+    with ag.no_grad():
+        values = ag.empty(tensor.shape, dtype=ag.float64).uniform_(0.0, 1.0, generator=generator).numpy()
+        values = np.clip(mean + std * ndtri(low + (high - low) * values), a, b)
+        return tensor.copy_(ag.tensor(values, dtype=tensor.dtype))
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Every element is val."""
+    with ag.no_grad():
+        return tensor.fill_(val)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Every element is 0."""
+    return constant_(tensor, 0.0)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Every element is 1."""
+    return constant_(tensor, 1.0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix; 2-D tensors only."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with ag.no_grad():
+        return tensor.copy_(ag.eye(*tensor.shape, dtype=tensor.dtype))
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+    """U(-a, a), a = gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    bound = gain * math.sqrt(6.0 / sum(_fans(tensor))) if tensor.numel() else 0.0
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+    """N(0, gain^2 * 2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))) if tensor.numel() else 0.0, generator)
+
+
+def _kaiming_std(tensor, a, mode, nonlinearity):
+    return calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+
+
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                     generator=None) -> Tensor:
+    """U(-c, c), c = gain * sqrt(3 / fan) (He et al., 2015)."""
+    if tensor.numel() == 0:
+        return tensor
+    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                    generator=None) -> Tensor:
+    """N(0, gain^2 / fan) (He et al., 2015); the gain of "leaky_relu" with a = 0 is sqrt(2)."""
+    if tensor.numel() == 0:
+        return tensor
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
+    """Rows (or columns, if there are fewer) orthonormal, times gain; dimensions after the first are joined."""
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    with ag.no_grad():
+        flat = ag.empty((rows, columns), dtype=ag.float64).normal_(0.0, 1.0, generator=generator).numpy()
+        q, r = np.linalg.qr(flat.T if rows < columns else flat)
+        # The signs make the distribution uniform (Mezzadri, 2007).
+        q = q * np.where(np.diag(r) < 0, -1.0, 1.0)
+        q = gain * (q.T if rows < columns else q)
+        return tensor.copy_(ag.tensor(np.ascontiguousarray(q), dtype=tensor.dtype).reshape(tensor.shape))

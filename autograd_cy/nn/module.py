@@ -1,0 +1,495 @@
+"""Module: the base of layers and models, which finds its parameters, buffers and submodules by itself.
+
+Relies on the engine (Tensor, no_grad) and on Parameter.  All layers, containers and losses rely on it.
+Names, order of arguments and messages are PyTorch's; parameters come in definition order, depth first.
+"""
+
+from abc import ABCMeta
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import autograd_cy as ag
+from autograd_cy.engine.tensor import Tensor
+
+from .parameter import Parameter
+
+# Submodules and parameters are plain instance attributes: `self.fc1` costs one dictionary lookup, where a registry
+# behind `__getattr__` costs a failed lookup and a Python call more.  They are found by scanning `self.__dict__`.
+#
+# A call `net(x)` should cost no more than `net.forward(x)`.  `def __call__(self, *args, **kwargs): return
+# self.forward(*args, **kwargs)` takes 120-180 ns, `__call__ = forward` 45-65.  So the metaclass sets `__call__` of every
+# class to the `forward` that its instances would find, and keeps that true when `forward` is assigned afterwards:
+# - on the class (`Net.forward = f`): the class and its subclasses are bound anew;
+# - on an instance (`net.forward = f`): its class goes back to the generic `__call__`, which looks forward up.
+# A class that writes its own `__call__` keeps it, and its base classes go back to the generic one, because
+# `super().__call__(x)` must reach the forward of the instance, not that of the base class.
+
+
+class ModuleType(ABCMeta):
+    """The metaclass of Module: binds `__call__` to `forward`.  It derives from ABCMeta so that a model may also be an ABC."""
+
+    def __init__(cls, name, bases, namespace, **kwargs):
+        super().__init__(name, bases, namespace, **kwargs)
+        _bind(cls)
+
+    def __setattr__(cls, name, value):
+        super().__setattr__(name, value)
+        if name in ("forward", "__call__"):
+            if name == "__call__" and "_call_bound" in vars(cls):
+                type.__delattr__(cls, "_call_bound")
+            _bind_all(cls)
+
+    def __delattr__(cls, name):
+        super().__delattr__(name)
+        if name in ("forward", "__call__"):
+            _bind_all(cls)
+
+    # ABCMeta's own checks, which serve virtual subclasses, cost several times as much.
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
+
+
+def _bind(cls):
+    written = [base for base in cls.__mro__ if "__call__" in vars(base) and "_call_bound" not in vars(base)]
+    if not written or "_call_generic" in vars(cls):
+        return
+    if len(written) > 1:                     # someone wrote a __call__ of their own; the last of the list is Module
+        for base in cls.__mro__[1:]:
+            if isinstance(base, ModuleType) and "_call_bound" in vars(base):
+                _bind_generic(base)
+        if cls is not written[0]:
+            _set_call(cls, vars(written[0])["__call__"])
+        return
+    for base in cls.__mro__:
+        if "forward" in vars(base):
+            if base is not written[0]:
+                _set_call(cls, vars(base)["forward"])
+            return
+
+
+def _bind_all(cls):
+    _bind(cls)
+    for child in type.__subclasses__(cls):
+        _bind_all(child)
+
+
+def _set_call(cls, function):
+    type.__setattr__(cls, "__call__", function)
+    type.__setattr__(cls, "_call_bound", True)
+
+
+def _bind_generic(cls):
+    if "_call_bound" in vars(cls) and "_call_generic" not in vars(cls):
+        _set_call(cls, vars(Module)["__call__"])
+        type.__setattr__(cls, "_call_generic", True)
+
+
+def _is_member(value):
+    return isinstance(value, (Parameter, Module))
+
+
+def _inside(prefix, value, seen):
+    """Parameters and modules inside a list, tuple or dict, with names such as `layers.0`."""
+    if id(value) in seen:
+        return
+    seen = seen | {id(value)}
+    items = list(value.items()) if isinstance(value, dict) else enumerate(list(value))
+    for key, item in items:
+        if _is_member(item):
+            yield f"{prefix}.{key}", item
+        elif isinstance(item, (list, tuple, dict)):
+            yield from _inside(f"{prefix}.{key}", item, seen)
+
+
+def _walk(module, prefix, seen, shared):
+    """(name, tensor, holder, local name) of parameters and buffers, depth first in definition order.
+
+    With `shared`, what is held under several names comes under each of them, and only cycles are cut.
+    """
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    for name, value in module._members():
+        if isinstance(value, Module):
+            yield from _walk(value, f"{prefix}{name}.", seen, shared)
+        else:
+            yield prefix + name, value, module, name
+    if shared:
+        seen.discard(id(module))
+
+
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What `load_state_dict` found missing and unexpected."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
+
+
+class Module(metaclass=ModuleType):
+    """Base class of all layers and models: define `forward`, assign parameters and submodules as attributes.
+
+    Parameters and modules inside lists, tuples and dicts held as attributes are found too.  `super().__init__()` need
+    not be called, since nothing is registered.
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc1, self.fc2 = nn.Linear(2, 16), nn.Linear(16, 1)
+
+            def forward(self, x):
+                return self.fc2(ag.relu(self.fc1(x)))
+    """
+
+    training: bool = True
+    _buffer_names: Mapping[str, bool] = MappingProxyType({})     # name -> persistent
+    _none_names: frozenset = frozenset()                         # parameters registered as None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs:
+            what = "positional argument" if args else f"keyword argument {next(iter(kwargs))!r}"
+            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected {what}")
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    # ---- attributes
+
+    def __setattr__(self, name, value):
+        old = self.__dict__.get(name)
+        if old is None:
+            if name == "forward":
+                _bind_generic(type(self))
+            elif name in self._none_names and value is not None and not isinstance(value, Parameter):
+                raise TypeError(_not_a_parameter(name, value))
+            elif name in self._buffer_names and value is not None and not isinstance(value, Tensor):
+                raise TypeError(_not_a_buffer(name, value))
+        elif isinstance(old, Parameter):
+            if value is None:
+                self.__dict__["_none_names"] = self._none_names | {name}
+            elif not isinstance(value, Parameter):
+                raise TypeError(_not_a_parameter(name, value))
+        elif name in self._buffer_names:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(_not_a_buffer(name, value))
+        elif isinstance(old, Module) and value is not None and not isinstance(value, Module):
+            raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}' (nn.Module or None expected)")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name):
+        object.__delattr__(self, name)
+        if name in self._buffer_names:
+            self.__dict__["_buffer_names"] = {k: v for k, v in self._buffer_names.items() if k != name}
+        if name in self._none_names:
+            self.__dict__["_none_names"] = self._none_names - {name}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        if "forward" in state:
+            _bind_generic(type(self))
+
+    def _check_new_name(self, name, kind):
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
+        if "." in name:
+            raise KeyError(f"{kind} name can't contain \".\", got: {name}")
+        if name == "":
+            raise KeyError(f"{kind} name can't be empty string \"\"")
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Make `param` an attribute; None reserves the name for a Parameter."""
+        self._check_new_name(name, "parameter")
+        if hasattr(self, name) and not isinstance(self.__dict__.get(name), Parameter) and name not in self._none_names:
+            raise KeyError(f"attribute '{name}' already exists")
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}' "
+                            "(nn.Parameter or None required)")
+        if param is None:
+            self.__dict__["_none_names"] = self._none_names | {name}
+        self.__dict__[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Make `tensor` part of the module's state without being a parameter; `persistent` puts it into state_dict."""
+        self._check_new_name(name, "buffer")
+        if hasattr(self, name) and name not in self._buffer_names:
+            raise KeyError(f"attribute '{name}' already exists")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (Tensor or None required)")
+        self.__dict__["_buffer_names"] = {**self._buffer_names, name: persistent}
+        self.__dict__[name] = tensor
+
+    def add_module(self, name: str, module: "Module | None") -> None:
+        """Make `module` an attribute called `name`."""
+        self._check_new_name(name, "module")
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+        if hasattr(self, name) and not isinstance(self.__dict__.get(name), Module):
+            raise KeyError(f"attribute '{name}' already exists")
+        setattr(self, name, module)
+
+    register_module = add_module
+
+    # ---- enumeration
+
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        """(name, value) of the parameters, buffers and modules that this module itself holds."""
+        buffers = self._buffer_names
+        for name, value in list(self.__dict__.items()):
+            if _is_member(value):
+                yield name, value
+            elif name in buffers:
+                if value is not None:
+                    yield name, value
+            elif isinstance(value, (list, tuple, dict)):
+                yield from _inside(name, value, frozenset())
+
+    def _tensors(self, kind, prefix, recurse, remove_duplicate):
+        """Named parameters (kind True) or buffers (kind False)."""
+        prefix += "." if prefix else ""
+        entries = (_walk(self, prefix, set(), not remove_duplicate) if recurse else
+                   [(prefix + n, v, self, n) for n, v in self._members() if not isinstance(v, Module)])
+        seen = set()
+        for name, value, holder, local in entries:
+            if isinstance(value, Parameter) is kind or (local in holder._buffer_names) is not kind:
+                if remove_duplicate:
+                    if id(value) in seen:
+                        continue
+                    seen.add(id(value))
+                yield name, value
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True,
+                         remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """(name, parameter) in definition order, depth first; a shared parameter comes once."""
+        return self._tensors(True, prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters in definition order, depth first; a shared parameter comes once."""
+        for _, value in self._tensors(True, "", recurse, True):
+            yield value
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True,
+                      remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(name, buffer) in definition order, depth first."""
+        return self._tensors(False, prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers in definition order, depth first."""
+        for _, value in self._tensors(False, "", recurse, True):
+            yield value
+
+    def named_children(self) -> Iterator[tuple[str, "Module"]]:
+        """(name, module) of the modules this one holds itself, each once."""
+        seen = set()
+        for name, value in self._members():
+            if isinstance(value, Module) and id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
+
+    def children(self) -> Iterator["Module"]:
+        """The modules this one holds itself, each once."""
+        for _, value in self.named_children():
+            yield value
+
+    def named_modules(self, memo: set | None = None, prefix: str = "",
+                      remove_duplicate: bool = True) -> Iterator[tuple[str, "Module"]]:
+        """(name, module) of this module (named '') and of all below it, depth first, each once."""
+        memo = set() if memo is None else memo
+        if id(self) in memo:
+            return
+        memo.add(id(self))
+        yield prefix, self
+        for name, value in self._members():
+            if isinstance(value, Module):
+                yield from value.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+        if not remove_duplicate:
+            memo.discard(id(self))
+
+    def modules(self) -> Iterator["Module"]:
+        """This module and all below it, depth first, each once."""
+        for _, value in self.named_modules():
+            yield value
+
+    def _get(self, target, found, what):
+        for name, value in found:
+            if name == target:
+                return value
+        raise AttributeError(f"{type(self).__name__} has no {what} `{target}`")
+
+    def get_submodule(self, target: str) -> "Module":
+        """The module named `target`, such as `"encoder.0"`; AttributeError if there is none."""
+        return self._get(target, self.named_modules(remove_duplicate=False), "submodule")
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter named `target`; AttributeError if there is none."""
+        return self._get(target, self.named_parameters(remove_duplicate=False), "parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer named `target`; AttributeError if there is none."""
+        return self._get(target, self.named_buffers(remove_duplicate=False), "buffer")
+
+    # ---- whole-model operations
+
+    def apply(self, fn: Callable[["Module"], Any]) -> "Module":
+        """Call `fn` on every submodule and then on this module; returns self."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode: bool = True) -> "Module":
+        """Set `training` here and below; returns self."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> "Module":
+        """`train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> "Module":
+        """Set requires_grad of every parameter; returns self."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop every parameter's gradient, or fill it with zeros if `set_to_none` is False."""
+        for p in self.parameters():
+            if set_to_none:
+                p.grad = None
+            elif p.grad is not None:
+                p.grad = p.grad.detach()
+                p.grad.zero_()
+
+    def _convert(self, dtype):
+        floats = (ag.float32, ag.float64)
+        if dtype not in floats:
+            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+        for t in [*self.parameters(), *self.buffers()]:
+            if t.dtype in floats and t.dtype != dtype:
+                grad, t.grad = t.grad, None
+                t.data = t.detach().to(dtype)
+                if grad is not None:
+                    t.grad = grad.detach().to(dtype)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> "Module":
+        """`to(dtype)`, `to(tensor)` or `to("cpu")`: convert floating parameters and buffers in place; returns self."""
+        dtype = kwargs.pop("dtype", None)
+        device = kwargs.pop("device", None)
+        kwargs.pop("non_blocking", None)
+        if kwargs:
+            raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
+        for arg in args:
+            if isinstance(arg, Tensor):
+                dtype = arg.dtype
+            elif isinstance(arg, bool) or arg is None:
+                pass                                                # non_blocking
+            elif isinstance(arg, str) or hasattr(arg, "index"):
+                device = arg
+            else:
+                dtype = arg
+        if device is not None and str(device).split(":")[0] != "cpu":
+            raise RuntimeError(f"device {device!r} does not exist: autograd_cy computes on the CPU")
+        return self if dtype is None else self._convert(dtype)
+
+    def float(self) -> "Module":
+        """Convert floating parameters and buffers to float32 in place."""
+        return self._convert(ag.float32)
+
+    def double(self) -> "Module":
+        """Convert floating parameters and buffers to float64 in place."""
+        return self._convert(ag.float64)
+
+    def cpu(self) -> "Module":
+        """Returns self: everything is on the CPU."""
+        return self
+
+    # ---- state
+
+    def _state(self, prefix=""):
+        for name, value, holder, local in _walk(self, prefix, set(), True):
+            if holder._buffer_names.get(local, True):
+                yield name, value
+
+    def state_dict(self, destination: dict | None = None, prefix: str = "",
+                   keep_vars: bool = False) -> "OrderedDict[str, Tensor]":
+        """Name -> tensor of all parameters and persistent buffers; detached, sharing the module's memory."""
+        state = OrderedDict() if destination is None else destination
+        for name, value in self._state(prefix):
+            state[name] = value if keep_vars else value.detach()
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+        """Copy values into the parameters and buffers of the same names; nothing is changed if anything is wrong.
+
+        Raises RuntimeError that lists every missing key, unexpected key (unless `strict` is False) and wrong shape.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        own = dict(self._state())
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        errors, copies = [], []
+        if strict and missing:
+            errors.append("Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in missing) + ". ")
+        if strict and unexpected:
+            errors.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ". ")
+        for name, target in own.items():
+            if name not in state_dict:
+                continue
+            value = state_dict[name]
+            try:
+                # A copy, since `value` may share memory with this module under another name.
+                value = ag.tensor(value) if not isinstance(value, Tensor) else value.detach().clone()
+            except (TypeError, ValueError) as error:
+                errors.append(f'While copying the parameter named "{name}", expected a tensor or tensor-like object, '
+                              f"but received {type(value)}: {error}")
+                continue
+            if tuple(value.shape) != tuple(target.shape):
+                errors.append(f"size mismatch for {name}: copying a param with shape {tuple(value.shape)} from checkpoint, "
+                              f"the shape in current model is {tuple(target.shape)}.")
+            copies.append((target, value))
+        if errors:
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
+        with ag.no_grad():
+            for target, value in copies:
+                target.copy_(value)
+        return IncompatibleKeys(missing, unexpected)
+
+    # ---- printing
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What is printed between the brackets; layers override it."""
+        return ""
+
+    def __repr__(self):
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): " + repr(child).replace("\n", "\n  ")
+                    for name, child in self._members() if isinstance(child, Module)]
+        if not children and len(lines) <= 1:
+            return f"{self._get_name()}({extra})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"
+
+
+def _not_a_parameter(name, value):
+    return (f"cannot assign '{type(value).__name__}' as parameter '{name}' (nn.Parameter or None expected); "
+            f"to change its values write `with ag.no_grad(): module.{name}.copy_(value)`")
+
+
+def _not_a_buffer(name, value):
+    return f"cannot assign '{type(value).__name__}' as buffer '{name}' (Tensor or None expected)"

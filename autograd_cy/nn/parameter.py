@@ -1,0 +1,42 @@
+"""Parameter: the tensor that a Module counts as its own.
+
+Relies on the engine (Tensor).  Every module and the optimisers' users rely on it.
+It adds no field to Tensor, so it costs nothing over a plain tensor.
+"""
+
+import autograd_cy as ag
+from autograd_cy.engine.tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A leaf tensor that `Module.parameters()` finds; requires_grad is True unless told otherwise.
+
+    `Parameter(data, requires_grad=True)` shares the memory of a tensor, and copies anything else.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data=None, requires_grad: bool = True):
+        if data is None:
+            data = ag.empty((0,))
+        elif not isinstance(data, Tensor):
+            data = ag.tensor(data)
+        return Tensor._make_subclass(cls, data.detach(), requires_grad)
+
+    def __deepcopy__(self, memo):
+        known = memo.get(id(self))
+        if known is not None:
+            return known
+        copy = type(self)(self.detach().clone(), self.requires_grad)
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild, (type(self), self.detach().numpy(), self.requires_grad)
+
+    def __repr__(self):
+        return "Parameter containing:\n" + super().__repr__()
+
+
+def _rebuild(cls, array, requires_grad):
+    return cls(ag.tensor(array), requires_grad)

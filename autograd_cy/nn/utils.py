@@ -1,0 +1,75 @@
+"""Gradient clipping, and parameters as one vector (torch.nn.utils).
+
+Relies on the engine and on engine/updates (the sum of squares and the scaling of all gradients in one call).
+Training loops and the SciPy bridge rely on it.
+"""
+
+import math
+from collections.abc import Iterable
+
+import autograd_cy as ag
+from autograd_cy.engine import updates
+from autograd_cy.engine.tensor import Tensor
+
+
+def _gradients(parameters):
+    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
+                    error_if_nonfinite: bool = False) -> Tensor:
+    """Scale all gradients in place so that their joint norm is at most max_norm; returns the norm before that.
+
+    The factor is max_norm / (norm + 1e-6), at most 1, as in PyTorch.  RuntimeError, with the gradients untouched, when
+    the norm is infinite or NaN and `error_if_nonfinite` is set.
+    """
+    gradients = _gradients(parameters)
+    max_norm, norm_type = float(max_norm), float(norm_type)
+    if not gradients:
+        return ag.tensor(0.0)
+    if norm_type == 2.0:
+        norm = math.sqrt(updates.sum_of_squares(gradients))
+    else:
+        norms = [float(g.detach().norm(norm_type)) for g in gradients]
+        if norm_type in (math.inf, -math.inf):
+            pick = max if norm_type > 0 else min
+            norm = math.nan if any(map(math.isnan, norms)) else pick(norms)
+        else:
+            norm = float(ag.tensor(norms, dtype=ag.float64).norm(norm_type))
+    if error_if_nonfinite and not math.isfinite(norm):
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
+                           "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
+                           "anyway, set `error_if_nonfinite=False`")
+    factor = max_norm / (norm + 1e-6)
+    if not factor >= 1.0:                    # NaN scales too: the gradients then show it
+        updates.scale(gradients, factor)
+    return ag.tensor(norm, dtype=gradients[0].dtype)
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Clamp every gradient in place to [-clip_value, clip_value]."""
+    clip_value = float(clip_value)
+    with ag.no_grad():
+        for gradient in _gradients(parameters):
+            gradient.clamp_(-clip_value, clip_value)
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements of all parameters as one vector (differentiable)."""
+    return ag.cat([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Copy consecutive pieces of a vector into the parameters; the inverse of parameters_to_vector."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected Tensor, but got: {type(vec).__name__}")
+    parameters = list(parameters)
+    needed = sum(p.numel() for p in parameters)
+    if vec.numel() != needed:
+        raise ValueError(f"the vector has {vec.numel()} elements, but the parameters have {needed}")
+    start = 0
+    with ag.no_grad():
+        for p in parameters:
+            p.copy_(vec[start:start + p.numel()].reshape(p.shape))
+            start += p.numel()
