@@ -4,8 +4,9 @@ entropy, full batch, gradient descent with lr 0.001, 10,000 epochs.
 Relies on the package, training and compiled; the command line and the peers rely on it.
 """
 
-import autograd_cy as ag
 import numpy as np
+
+import autograd_cy as ag
 
 from . import compiled
 from .training import Column, Training

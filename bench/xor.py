@@ -4,8 +4,9 @@ written as an ordinary Module and an ordinary optimiser.
 Relies on the package, training and compiled; the command line and the peers rely on it.
 """
 
-import autograd_cy as ag
 import numpy as np
+
+import autograd_cy as ag
 
 from . import compiled
 from .training import Column, Training
