@@ -103,7 +103,7 @@ def xor(x, y, w1, b1, w2, b2, mw1, vw1, mb1, vb1, mw2, vw2, mb2, vb2, double lr,
     hidden, dhidden = np.empty((n, h), x.dtype), np.empty((n, h), x.dtype)
     out, error, work = np.empty((n, o), x.dtype), np.empty((n, o), x.dtype), np.empty((n, o), x.dtype)
     dw1, db1, dw2, db2 = np.empty_like(w1), np.empty_like(b1), np.empty_like(w2), np.empty_like(b2)
-    total, factor = np.zeros(1, x.dtype), np.array([2 / n], x.dtype)
+    total, factor = np.zeros(1, x.dtype), np.array([1 / n], x.dtype)
     cdef char* px = data(x)
     cdef char* py = data(y)
     cdef char* ph = data(hidden)
@@ -122,8 +122,8 @@ def xor(x, y, w1, b1, w2, b2, mw1, vw1, mb1, vb1, mw2, vw2, mb2, vb2, double lr,
     for k, (weight, gradient, first, second) in enumerate([(w1, dw1, mw1, vw1), (b1, db1, mb1, vb1), (w2, dw2, mw2, vw2),
                                                            (b2, db2, mb2, vb2)]):
         p[k], g[k], m[k], v[k], sizes[k] = data(weight), data(gradient), data(first), data(second), weight.size
-    cdef Loop add = find("add", dt), add_number = find("add", dt, LAST_SCALAR), sub = find("sub", dt), mul = find("mul", dt)
-    cdef Loop scale = find("mul", dt, LAST_SCALAR)
+    cdef Loop add = find("add", dt), add_number = find("add", dt, LAST_SCALAR)
+    cdef Loop mse = find("mse_loss", dt), dmse = find("mse_loss.dx", dt, FIRST_SCALAR)
     cdef Loop relu = find("relu", dt), drelu = find("relu.dx", dt)
     cdef Loop sigmoid = find("sigmoid", dt), dsigmoid = find("sigmoid.dx", dt)
     cdef Py_ssize_t matrix[2]
@@ -142,10 +142,9 @@ def xor(x, y, w1, b1, w2, b2, mw1, vw1, mb1, vb1, mw2, vw2, mb2, vb2, double lr,
             K.small_gemm(dt, 0, 1, n, o, h, ph, h, p[2], h, po, o)
             binary(add_number, size, po, po, p[3])
             unary(sigmoid, size, po, po)
-            binary(sub, size, pe, po, py)
-            binary(mul, size, pt, pe, pe)
+            binary(mse, size, pt, po, py)
             K.reduce(REDUCE_MEAN, dt, 1, &size, pt, &one, ptotal, &zero, 0)
-            binary(scale, size, pe, pe, pfactor)
+            ternary(dmse, size, pe, pfactor, po, py)
             binary(dsigmoid, size, pe, pe, po)
             K.small_gemm(dt, 1, 0, o, h, n, pe, o, ph, h, g[2], h)
             K.reduce(REDUCE_SUM, dt, 1, &size, pe, &one, g[3], &zero, 0)
