@@ -1,0 +1,96 @@
+# Set-up, build, tests, checks and benchmarks; `make help` lists the targets.
+#
+# Relies on Python 3.11 or newer (another one: `make PYTHON=python3.12 ...`), a C compiler and pyproject.toml.
+# CI and the README rely on it.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check -q
+ROUNDS ?= 5
+ARGS ?=
+
+# Everything that makes it necessary to build again; generated sources live in build/.
+SOURCES := setup.py $(shell find autograd_cy -name '*.pyx' -o -name '*.pxd' -o -name '*.h') $(shell find autograd_cy/ops -name '*.py' 2>/dev/null)
+LINTED := autograd_cy bench examples tests setup.py .ci
+
+.PHONY: help build test check bench peers test-sdist clean distclean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make bench       set up, build, then XOR, Iris and the comparison of the engines (ROUNDS=5)'
+	@echo 'make test        set up, build, then the tests (ARGS="-k name" chooses)'
+	@echo 'make check       the linters, the layer test and the comparison of the stubs'
+	@echo 'make build       set up and build in place'
+	@echo 'make peers       make bench beside PyTorch, JAX, HIPS autograd and scikit-learn (installs them)'
+	@echo 'make test-sdist  build an sdist, install it into a fresh environment, run the tests from outside this tree'
+	@echo 'make clean       remove what was built; make distclean removes .venv, too'
+
+# An environment with the build's and the tests' requirements. The package itself is built in place and found through a
+# .pth file: an editable install would compile everything again after each change, in a directory of its own.
+$(VENV)/ready: pyproject.toml .ci/requirements.py
+	@$(PYTHON) -c 'import sys; sys.exit("autograd_cy needs Python 3.11 or newer (make PYTHON=...)" if sys.version_info < (3, 11) else 0)'
+	@echo 'setting up $(VENV)'
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) .ci/requirements.py test bench > $(VENV)/requirements.txt
+	@$(PIP) install -r $(VENV)/requirements.txt
+	@echo '$(CURDIR)' > "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/autograd_cy_in_place.pth"
+	@touch $@
+
+$(VENV)/check: $(VENV)/ready
+	@$(PYTHON) .ci/requirements.py check > $(VENV)/requirements-check.txt
+	@$(PIP) install -r $(VENV)/requirements-check.txt
+	@touch $@
+
+$(VENV)/peers: $(VENV)/ready
+	@$(PYTHON) .ci/requirements.py peers > $(VENV)/requirements-peers.txt
+	@$(PIP) install -r $(VENV)/requirements-peers.txt
+	@touch $@
+
+build/ready: $(VENV)/ready $(SOURCES)
+	@echo 'building (the first time takes a few minutes)'
+	@mkdir -p build
+	@$(PY) setup.py -q build_ext --inplace -j $$($(PY) -c 'import os; print(os.cpu_count() or 1)') > build/log 2>&1 \
+	  || { tail -n 60 build/log; exit 1; }
+	@touch $@
+
+build: build/ready
+
+test: build/ready
+	$(PY) -m pytest $(ARGS)
+
+check: $(VENV)/check build/ready
+	$(PY) -m ruff check $(LINTED)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint autograd_cy bench
+	$(PY) -m codespell_lib $(LINTED) docs *.md Makefile
+	$(PY) -m pytest -q tests/test_layers.py
+	@if find autograd_cy -name '*.pyi' | grep -q .; then echo stubtest; $(PY) -m mypy.stubtest autograd_cy; fi
+
+bench: build/ready
+	$(PY) -m bench xor --rounds $(ROUNDS)
+	$(PY) -m bench iris --rounds $(ROUNDS)
+	$(PY) -m bench graph
+
+peers: build/ready $(VENV)/peers
+	$(PY) -m bench xor --peers --rounds $(ROUNDS)
+	$(PY) -m bench iris --peers --rounds $(ROUNDS)
+	$(PY) -m bench ops --peers
+	$(PY) -m bench graph --peers
+
+# The tests run in a directory that holds them, the examples and the benchmarks, but not the package's sources.
+test-sdist: $(VENV)/ready
+	rm -rf build/sdist && mkdir -p build/sdist
+	$(PY) -c 'from setuptools import build_meta; build_meta.build_sdist("build/sdist")' > build/sdist/log
+	@if tar tzf build/sdist/*.tar.gz | grep -E '\.(c|so|o)$$|/build/'; then echo 'built files in the sdist'; exit 1; fi
+	$(PYTHON) -m venv build/sdist/venv
+	build/sdist/venv/bin/python -m pip --disable-pip-version-check -q install "$$(ls $(CURDIR)/build/sdist/*.tar.gz)[test]"
+	set -e; outside=$$(mktemp -d); trap 'rm -rf "$$outside"' EXIT; \
+	  tar xzf build/sdist/*.tar.gz -C "$$outside" --strip-components=1; rm -rf "$$outside/autograd_cy"; \
+	  cd "$$outside"; $(CURDIR)/build/sdist/venv/bin/python -m pytest $(ARGS)
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find autograd_cy bench tests examples \( -name '*.so' -o -name '*.c' -o -name __pycache__ \) -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)

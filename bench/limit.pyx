@@ -1,0 +1,157 @@
+# The limit: the Iris and XOR trainings written by hand with the library's own kernels, every buffer allocated once, one
+# nogil loop. What an eager library could at best reach with these kernels: no tensors, no graph, no Python.
+#
+# Relies on the kernel table (autograd_cy/kernels/table.pxd) and on the names of the generated loops.  bench/compiled.py
+# builds it; the columns "limit" of iris and xor rely on it.
+
+import numpy as np
+
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
+from autograd_cy.kernels.table cimport K, Loop, ALL_VECTORS, FIRST_SCALAR, LAST_SCALAR, REDUCE_SUM, REDUCE_MEAN
+
+from autograd_cy.ops import loop_id
+
+
+cdef Loop find(str name, int dtype, int variant=ALL_VECTORS) except NULL:
+    """The loop of this name; a derivative is called "sigmoid.dx"."""
+    cdef Loop loop = K.loops[<int>loop_id(name)][dtype][variant]
+    if loop == NULL:
+        raise LookupError(f"no loop {name!r} for dtype {dtype}, variant {variant}")
+    return loop
+
+
+cdef char* data(array) except NULL:
+    """The first element of a C-contiguous array that the caller keeps alive."""
+    if not array.flags.c_contiguous:
+        raise ValueError("limit: arrays must be C-contiguous")
+    return <char*><size_t>array.ctypes.data
+
+
+cdef int code(array) except -1:
+    return {"float32": FLOAT32, "float64": FLOAT64}[array.dtype.name]
+
+
+cdef inline void unary(Loop loop, Py_ssize_t n, char* out, char* a) noexcept nogil:
+    cdef char* p[2]
+    p[0] = out
+    p[1] = a
+    loop(n, p, NULL)
+
+
+cdef inline void binary(Loop loop, Py_ssize_t n, char* out, char* a, char* b) noexcept nogil:
+    cdef char* p[3]
+    p[0] = out
+    p[1] = a
+    p[2] = b
+    loop(n, p, NULL)
+
+
+cdef inline void ternary(Loop loop, Py_ssize_t n, char* out, char* a, char* b, char* c) noexcept nogil:
+    cdef char* p[4]
+    p[0] = out
+    p[1] = a
+    p[2] = b
+    p[3] = c
+    loop(n, p, NULL)
+
+
+def iris(x, y, w1, w2, double lr, Py_ssize_t epochs):
+    """Train w1 (4, 10) and w2 (10, 3) in place; returns the last loss."""
+    cdef int dt = code(x)
+    cdef Py_ssize_t n = x.shape[0], i = x.shape[1], h = w1.shape[1], o = w2.shape[1], epoch
+    hidden, dhidden = np.empty((n, h), x.dtype), np.empty((n, h), x.dtype)
+    out, work = np.empty((n, o), x.dtype), np.empty((n, o), x.dtype)
+    dw1, dw2, total, unit = np.empty_like(w1), np.empty_like(w2), np.zeros(1, x.dtype), np.ones(1, x.dtype)
+    cdef char* px = data(x)
+    cdef char* py = data(y)
+    cdef char* pw1 = data(w1)
+    cdef char* pw2 = data(w2)
+    cdef char* ph = data(hidden)
+    cdef char* pdh = data(dhidden)
+    cdef char* po = data(out)
+    cdef char* pt = data(work)
+    cdef char* pdw1 = data(dw1)
+    cdef char* pdw2 = data(dw2)
+    cdef char* ptotal = data(total)
+    cdef char* pone = data(unit)
+    cdef Loop sigmoid = find("sigmoid", dt), dsigmoid = find("sigmoid.dx", dt)
+    cdef Loop bce = find("binary_cross_entropy_with_logits", dt)
+    cdef Loop dbce = find("binary_cross_entropy_with_logits.dx", dt, FIRST_SCALAR)
+    cdef Py_ssize_t size = n * o, one = 1, zero = 0
+    with nogil:
+        for epoch in range(epochs):
+            K.small_gemm(dt, 0, 0, n, h, i, px, i, pw1, h, ph, h)
+            unary(sigmoid, n * h, ph, ph)
+            K.small_gemm(dt, 0, 0, n, o, h, ph, h, pw2, o, po, o)
+            binary(bce, size, pt, po, py)
+            K.reduce(REDUCE_SUM, dt, 1, &size, pt, &one, ptotal, &zero, 0)
+            ternary(dbce, size, pt, pone, po, py)
+            K.small_gemm(dt, 1, 0, h, o, n, ph, h, pt, o, pdw2, o)
+            K.small_gemm(dt, 0, 1, n, h, o, pt, o, pw2, o, pdh, h)
+            binary(dsigmoid, n * h, pdh, pdh, ph)
+            K.small_gemm(dt, 1, 0, i, h, n, px, i, pdh, h, pdw1, h)
+            K.sgd(dt, i * h, pw1, pdw1, NULL, lr, 0, 0, 0, 0, 0, epoch == 0)
+            K.sgd(dt, h * o, pw2, pdw2, NULL, lr, 0, 0, 0, 0, 0, epoch == 0)
+    return float(total[0])
+
+
+def xor(x, y, w1, b1, w2, b2, mw1, vw1, mb1, vb1, mw2, vw2, mb2, vb2, double lr, long long done, Py_ssize_t epochs):
+    """Train the four parameters (PyTorch's layout) and their moments in place, after `done` steps; returns the last loss."""
+    cdef int dt = code(x)
+    cdef Py_ssize_t n = x.shape[0], i = x.shape[1], h = w1.shape[0], o = 1, row, epoch
+    cdef Py_ssize_t item = x.itemsize
+    hidden, dhidden = np.empty((n, h), x.dtype), np.empty((n, h), x.dtype)
+    out, error, work = np.empty((n, o), x.dtype), np.empty((n, o), x.dtype), np.empty((n, o), x.dtype)
+    dw1, db1, dw2, db2 = np.empty_like(w1), np.empty_like(b1), np.empty_like(w2), np.empty_like(b2)
+    total, factor = np.zeros(1, x.dtype), np.array([1 / n], x.dtype)
+    cdef char* px = data(x)
+    cdef char* py = data(y)
+    cdef char* ph = data(hidden)
+    cdef char* pdh = data(dhidden)
+    cdef char* po = data(out)
+    cdef char* pe = data(error)
+    cdef char* pt = data(work)
+    cdef char* ptotal = data(total)
+    cdef char* pfactor = data(factor)
+    cdef char* p[4]
+    cdef char* g[4]
+    cdef char* m[4]
+    cdef char* v[4]
+    cdef Py_ssize_t sizes[4]
+    cdef int k
+    for k, (weight, gradient, first, second) in enumerate([(w1, dw1, mw1, vw1), (b1, db1, mb1, vb1), (w2, dw2, mw2, vw2),
+                                                           (b2, db2, mb2, vb2)]):
+        p[k], g[k], m[k], v[k], sizes[k] = data(weight), data(gradient), data(first), data(second), weight.size
+    cdef Loop add = find("add", dt), add_number = find("add", dt, LAST_SCALAR)
+    cdef Loop mse = find("mse_loss", dt), dmse = find("mse_loss.dx", dt, FIRST_SCALAR)
+    cdef Loop relu = find("relu", dt), drelu = find("relu.dx", dt)
+    cdef Loop sigmoid = find("sigmoid", dt), dsigmoid = find("sigmoid.dx", dt)
+    cdef Py_ssize_t matrix[2]
+    cdef Py_ssize_t strides[2]
+    cdef Py_ssize_t columns[2]
+    cdef Py_ssize_t one = 1, zero = 0, size = n * o
+    matrix[0], matrix[1] = n, h
+    strides[0], strides[1] = h, 1
+    columns[0], columns[1] = 0, 1
+    with nogil:
+        for epoch in range(epochs):
+            K.small_gemm(dt, 0, 1, n, h, i, px, i, p[0], i, ph, h)
+            for row in range(n):
+                binary(add, h, ph + row * h * item, ph + row * h * item, p[1])
+            unary(relu, n * h, ph, ph)
+            K.small_gemm(dt, 0, 1, n, o, h, ph, h, p[2], h, po, o)
+            binary(add_number, size, po, po, p[3])
+            unary(sigmoid, size, po, po)
+            binary(mse, size, pt, po, py)
+            K.reduce(REDUCE_MEAN, dt, 1, &size, pt, &one, ptotal, &zero, 0)
+            ternary(dmse, size, pe, pfactor, po, py)
+            binary(dsigmoid, size, pe, pe, po)
+            K.small_gemm(dt, 1, 0, o, h, n, pe, o, ph, h, g[2], h)
+            K.reduce(REDUCE_SUM, dt, 1, &size, pe, &one, g[3], &zero, 0)
+            K.small_gemm(dt, 0, 0, n, h, o, pe, o, p[2], h, pdh, h)
+            binary(drelu, n * h, pdh, pdh, ph)
+            K.small_gemm(dt, 1, 0, h, i, n, pdh, h, px, i, g[0], i)
+            K.reduce(REDUCE_SUM, dt, 2, matrix, pdh, strides, g[1], columns, 0)
+            for k in range(4):
+                K.adam(dt, sizes[k], p[k], g[k], m[k], v[k], NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
+    return float(total[0])

@@ -1,0 +1,22 @@
+"""The same trainings in other systems, each written as its own users would write it well.
+
+Relies on whichever of PyTorch, JAX, HIPS autograd and scikit-learn are installed; `--peers` relies on it.
+"""
+
+import importlib
+import sys
+
+NAMES = ("pytorch", "jax_", "hips", "sklearn_")
+
+
+def columns(training):
+    """The peers' columns for the training of this name; a peer that is not installed is skipped, and said so."""
+    made = []
+    for name in NAMES:
+        try:
+            module = importlib.import_module(f".{name}", __name__)
+        except ImportError as error:
+            print(f"peer skipped: {error}", file=sys.stderr)
+            continue
+        made += module.COLUMNS.get(training, [])
+    return made

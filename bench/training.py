@@ -1,0 +1,153 @@
+"""What the training benchmarks share: the description of a training, its columns, the rounds and the check that all agree.
+
+Relies on timing, report and NumPy. iris, xor and the peers describe themselves in its terms.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import report, timing
+
+
+@dataclass(frozen=True)
+class Training:
+    """One network, its data and its start, in plain NumPy: every column trains exactly this."""
+
+    name: str
+    title: str
+    epochs: int
+    lr: float
+    x: np.ndarray
+    y: np.ndarray
+    weights: tuple                                # the common start, float64
+    evaluate: Callable                            # weights -> (loss, accuracy), in float64
+    verdict: Callable                             # (loss, accuracy) of a whole training -> complaint or None
+    tolerance: float = 1e-3                       # how far two columns' final losses may lie apart
+    notes: tuple = ()
+
+    def arrays(self, dtype):
+        """Fresh copies of x, y and the weights in one dtype."""
+        return np.array(self.x, dtype), np.array(self.y, dtype), [np.array(w, dtype) for w in self.weights]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One way to run a training. `start(training, dtype)` returns `run(epochs)`, which trains on from where it stands
+    and returns the weights as NumPy arrays; everything before the first `run` (building, compiling) is not timed."""
+
+    name: str
+    start: Callable
+    writing: str = "fused"                        # the peer's row that is the same program: "fused" or "op by op"
+    engine: str = ""
+    published: float = 0.0                        # us per epoch in the article (SYSTEMS.md S3-40), shown beside
+    baseline: str = ""                            # "limit" or "pytorch": what ratios are taken to
+    evaluate: Callable | None = None              # (training, result of run) -> (loss, accuracy), for another network;
+                                                  # such a column starts elsewhere, too, so its loss is not compared
+
+    def result(self, training, trained):
+        if self.evaluate:
+            return self.evaluate(training, trained)
+        return training.evaluate([np.asarray(w, np.float64) for w in trained])
+
+
+@dataclass
+class Outcome:
+    """One column's timings (us per epoch, one per round) and where its training ended."""
+
+    column: Column
+    times: list = field(default_factory=list)
+    loss: float = float("nan")
+    accuracy: float = float("nan")
+
+
+def measure(training, columns, dtype, epochs, rounds):
+    """Train every column from the same start in interleaved rounds; returns {name: Outcome}."""
+    outcomes = {column.name: Outcome(column) for column in columns}
+    schedule = list(timing.interleaved(outcomes, rounds))
+    for number, name in timing.bar(schedule, f"{training.name} {dtype}"):
+        column = outcomes[name].column
+        run = column.start(training, dtype)
+        if number == 0:                           # caches, free lists and lazily bound BLAS are warm for everyone
+            run(min(20, epochs))
+            run = column.start(training, dtype)
+        took, trained = timing.seconds(run, epochs)
+        outcomes[name].times.append(took / epochs * 1e6)
+        outcomes[name].loss, outcomes[name].accuracy = column.result(training, trained)
+    return outcomes
+
+
+def complaints(training, outcomes, epochs):
+    """What is wrong with the results: columns that disagree, or a whole training that ended where it should not."""
+    checked = [o for o in outcomes.values() if o.column.evaluate is None]
+    found = []
+    if checked:
+        low, high = min(checked, key=lambda o: o.loss), max(checked, key=lambda o: o.loss)
+        if not high.loss - low.loss <= training.tolerance:          # NaN must fail, too
+            found.append(f"{training.name}: the columns disagree: {low.column.name} ends at loss {low.loss:.6g}, "
+                         f"{high.column.name} at {high.loss:.6g} (tolerance {training.tolerance:g})")
+    if epochs == training.epochs:
+        for outcome in checked:
+            complaint = training.verdict(outcome.loss, outcome.accuracy)
+            if complaint:
+                found.append(f"{training.name}: {outcome.column.name}: {complaint}")
+    return found
+
+
+def curve(training, column, dtype, epochs, points=200):
+    """(epochs, losses) of one column: an untimed training, evaluated between pieces."""
+    run = column.start(training, dtype)
+    done, at, losses = 0, [0], [training.evaluate(training.weights)[0]]
+    for stop in np.unique(np.geomspace(1, epochs, points).astype(int)):
+        trained = run(int(stop) - done)
+        done = int(stop)
+        at.append(done)
+        losses.append(column.result(training, trained)[0])
+    return at, losses
+
+
+def table(training, outcomes):
+    """The rows of the table, and its notes."""
+    best = {name: min(o.times) for name, o in outcomes.items()}
+    limit = next((best[n] for n, o in outcomes.items() if o.column.baseline == "limit"), None)
+    torch = {o.column.writing: best[n] for n, o in outcomes.items() if o.column.baseline == "pytorch"}
+    published = any(o.column.published for o in outcomes.values())
+    header = ["", "us/epoch min", "median", "x limit"] + ["x faster than PyTorch"] * bool(torch)
+    header += ["article, us"] * published + ["final loss", "accuracy"]
+    rows = []
+    for name, outcome in outcomes.items():
+        times = timing.spread(outcome.times)
+        row = [name, report.number(times["min"]), report.number(times["median"])]
+        row.append(f"{times['min'] / limit:.2f}" if limit else "-")
+        if torch:
+            reference = torch.get(outcome.column.writing, torch.get("fused"))
+            row.append(report.number(reference / times["min"]))
+        if published:
+            row.append(report.number(outcome.column.published) if outcome.column.published else "")
+        loss = f"{outcome.loss:.4f}" if outcome.loss >= 0.01 else f"{outcome.loss:.2e}"
+        rows.append([*row, loss + (" *" if outcome.column.evaluate else ""), f"{outcome.accuracy:.3f}"])
+    return header, rows
+
+
+def run(training, columns, args):
+    """Measure, print, and return (results for --json, complaints, data for --plot)."""
+    epochs = args.epochs or training.epochs
+    results, found, drawings = [], [], []
+    for dtype in args.dtypes:
+        outcomes = measure(training, columns, dtype, epochs, args.rounds)
+        report.heading(f"{training.title}, {epochs} epochs, {dtype}, {args.rounds} rounds")
+        report.table(*table(training, outcomes))
+        found += complaints(training, outcomes, epochs)
+        for outcome in outcomes.values():
+            results.append({"benchmark": training.name, "dtype": dtype, "epochs": epochs, "column": outcome.column.name,
+                            "us_per_epoch": outcome.times, **timing.spread(outcome.times),
+                            "loss": outcome.loss, "accuracy": outcome.accuracy})
+        if args.plot:
+            curves = {o.column.name: curve(training, o.column, dtype, epochs) for o in outcomes.values()
+                      if o.column.engine or o.column.baseline == "limit"}
+            drawings.append({"title": f"{training.title}, {dtype}", "curves": curves,
+                             "times": {name: o.times for name, o in outcomes.items()}})
+    for note in training.notes:
+        print(note)
+    return results, found, drawings

@@ -1,0 +1,95 @@
+"""The benchmarks: short runs of each command, and that a disagreement is an error.
+
+Relies on bench/ (a source tree or an sdist has it) and the package.
+"""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("bench")
+
+from bench import __main__ as command
+from bench import report, timing, training, xor
+
+
+def test_rounds_visit_every_name_once_and_start_elsewhere():
+    pairs = list(timing.interleaved("abc", 3))
+    assert [name for number, name in pairs if number == 0] == ["a", "b", "c"]
+    assert [name for number, name in pairs if number == 1] == ["b", "c", "a"]
+    assert sorted(pairs) == sorted((n, c) for n in range(3) for c in "abc")
+
+
+def test_table_is_aligned(capsys):
+    report.table(["", "one", "two"], [["a", "1", "22"], ["long name", "333", "4"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "           one  two"
+    assert lines[2:] == ["a            1   22", "long name  333    4"]
+
+
+@pytest.mark.parametrize("name", ["xor", "iris"])
+def test_training_runs(name, tmp_path, capsys):
+    pytest.importorskip("Cython")
+    figures = tmp_path / "figures.json"
+    assert command.main([name, "--epochs", "30", "--rounds", "2", "--json", str(figures)]) == 0
+    out = capsys.readouterr().out
+    assert "limit: by hand in Cython" in out
+    assert "NumPy by hand" in out
+    results = json.loads(figures.read_text())["results"]
+    losses = [result["loss"] for result in results]
+    assert max(losses) - min(losses) < 1e-3
+    assert all(len(result["us_per_epoch"]) == 2 for result in results)
+
+
+def test_plot(tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("Cython")
+    picture = tmp_path / "xor.png"
+    assert command.main(["xor", "--epochs", "20", "--rounds", "1", "--dtype", "float32", "--plot", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_disagreement_is_an_error():
+    described = xor.training()
+
+    def still(training, dtype):
+        return lambda epochs: training.arrays(dtype)[2]
+    columns = [training.Column("by hand", xor.by_hand), training.Column("stands still", still)]
+    outcomes = training.measure(described, columns, "float64", 200, 1)
+    found = training.complaints(described, outcomes, 200)
+    assert len(found) == 1
+    assert "disagree" in found[0]
+    nowhere = {"nan": training.Outcome(columns[0], [1.0], float("nan"), 0.0), **outcomes}
+    assert training.complaints(described, nowhere, 200)
+
+
+def test_a_whole_training_must_end_where_it_should():
+    described = dataclasses.replace(xor.training(), epochs=10)
+    outcomes = training.measure(described, [training.Column("by hand", xor.by_hand)], "float64", 10, 1)
+    assert "0.02" in training.complaints(described, outcomes, 10)[0]
+
+
+def test_numpy_by_hand_reaches_the_required_loss():
+    described = xor.training()
+    weights = xor.by_hand(described, "float64")(xor.EPOCHS)
+    loss, accuracy = described.evaluate([np.asarray(w) for w in weights])
+    assert loss < 1e-3
+    assert accuracy == 1.0
+
+
+def test_graphs(capsys):
+    assert command.main(["graph", "--largest", "10000", "--rounds", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "RecursionError" in next(line for line in out.splitlines() if line.startswith("chain 10,000  recursive"))
+    assert "signal" not in out
+
+
+def test_ops(capsys, monkeypatch):
+    from bench import ops
+    monkeypatch.setattr(ops, "SHAPES", ((4, 4),))
+    monkeypatch.setattr(timing.Statement, "TARGET", 1e-4)
+    assert command.main(["ops", "--rounds", "1", "--dtype", "float32"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in ("mul  (4, 4)", "softmax  (4, 4)", "recorded and freed"))

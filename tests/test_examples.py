@@ -1,0 +1,49 @@
+"""The examples run, and the trainings they show reach what they promise.
+
+Relies on examples/ (loaded by path) and the package.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_xor_learns(capsys):
+    """S4-25: 2-8-2, relu, cross entropy, Adam 0.1, 1500 epochs."""
+    losses, predictions, accuracy = load("xor").main([])
+    assert accuracy == 1.0
+    assert predictions == [0, 1, 1, 0]
+    assert losses[-1] < 1e-4 < losses[0]
+    assert "accuracy 1.0" in capsys.readouterr().out
+
+
+def test_three_lines_learns():
+    """S3-32 and S3-41: the article's network reaches its loss."""
+    loss, accuracy = load("three_lines").main([])
+    assert 19.0 <= loss <= 19.2
+    assert accuracy == pytest.approx(0.98, abs=1e-6)
+
+
+def test_iris_learns(tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "iris.png"
+    loss, accuracy = load("iris").main(["--epochs", "200", "--plot", str(picture)])
+    assert loss < 0.1
+    assert accuracy >= 0.9
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_engines_agree():
+    results = load("engines").main([])
+    assert {results[name] for name in ("chain", "ladder", "fan-out", "network")} == {"equal bytes"}
+    assert "iterative" in results["deep chain"]
