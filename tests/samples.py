@@ -1,0 +1,600 @@
+"""The table of samples: one row per use of an operation, with its NumPy reference and the inputs to try it on.
+
+Relies on autograd_cy's public names (looked up when a row runs, so that a missing operation fails its own row only), NumPy and SciPy.
+The forward, gradient, layout, table and documentation tests rely on it.
+"""
+
+import functools
+import zlib
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+import numpy as np
+from scipy import special
+
+import autograd_cy as ag
+
+FLOATS = ("float32", "float64")
+INTS = ("int64", "int32", "uint8")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Inputs: a domain gives the numbers, away from kinks and poles so that finite differences are smooth.
+
+def _away(rng, shape):
+    return rng.uniform(0.2, 2.0, shape) * rng.choice([-1.0, 1.0], shape)
+
+
+def _distinct(rng, shape):
+    n = int(np.prod(shape, dtype=int))
+    return (rng.permutation(n).reshape(shape) - n / 2) * 0.37 + 0.1
+
+
+def _between_integers(rng, shape):
+    return rng.integers(-3, 4, shape) + rng.uniform(0.15, 0.4, shape)
+
+
+def _probabilities(rng, shape):
+    p = rng.uniform(0.1, 1.0, shape)
+    return p / p.sum(axis=-1 if len(shape) == 1 else 1, keepdims=True)
+
+
+DOMAINS: dict[str, Callable] = {
+    "real": lambda rng, shape: rng.uniform(-2.0, 2.0, shape),
+    "away": _away,
+    "positive": lambda rng, shape: rng.uniform(0.3, 3.0, shape),
+    "unit": lambda rng, shape: rng.uniform(-0.9, 0.9, shape),
+    "inside": lambda rng, shape: rng.uniform(0.1, 0.9, shape),
+    "wide": lambda rng, shape: rng.uniform(-30.0, 30.0, shape),
+    "distinct": _distinct,
+    "between": _between_integers,
+    "probabilities": _probabilities,
+    "mask": lambda rng, shape: rng.random(shape) < 0.5,
+    "whole": lambda rng, shape: rng.integers(-4, 5, shape).astype("f8"),     # exact in every dtype; makes ties
+    "class3": lambda rng, shape: rng.integers(0, 3, shape),
+}
+
+
+@dataclass
+class Sample:
+    """One use of one operation."""
+
+    name: str                                   # unique
+    op: str                                     # the operation it stands for: a row of the table, or the public name
+    call: Callable                              # on tensors
+    ref: Callable                               # on float64 arrays
+    inputs: tuple                               # (shape, domain) each
+    grad: Any = True                            # True, False, or one flag per input
+    elementwise: bool = False                   # may also be run on 0-d and zero-size inputs
+    second: bool = True                         # has a second derivative worth checking
+    dtypes: tuple = FLOATS
+    tol: dict = field(default_factory=dict)     # dtype -> (rtol, atol)
+    exact_ties: bool = True                     # repeated values do not make it non-differentiable
+
+    def arrays(self, dtype="float64", shapes=None):
+        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
+        made = []
+        for k, (shape, domain) in enumerate(self.inputs):
+            a = np.asarray(DOMAINS[domain](rng, shape if shapes is None else shapes[k]))
+            made.append(a.astype(dtype) if a.dtype.kind == "f" else a)
+        return made
+
+    def differentiable(self):
+        """One flag per input."""
+        if isinstance(self.grad, tuple):
+            return self.grad
+        return tuple(self.grad and domain not in ("mask", "class3") for _, domain in self.inputs)
+
+    def tolerance(self, dtype):
+        return self.tol.get(dtype, {"float32": (1e-5, 2e-6), "float64": (1e-11, 1e-12)}.get(str(dtype), (0, 0)))
+
+
+SAMPLES: list[Sample] = []
+
+
+def add(name, call, ref, *inputs, op=None, **more):
+    assert all(s.name != name for s in SAMPLES), name
+    SAMPLES.append(Sample(name, op or name.split("[")[0], call, ref, inputs, **more))
+
+
+def public(path, **attributes):
+    """The public function of that dotted path, looked up when it is called."""
+    def call(*tensors):
+        return functools.reduce(getattr, path.split("."), ag)(*tensors, **attributes)
+    return call
+
+
+def method(name, *args, **attributes):
+    def call(x, *tensors):
+        return getattr(x, name)(*tensors, *args, **attributes)
+    return call
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Elementwise, one input
+
+def sigmoid(x):
+    return special.expit(x)
+
+
+def softplus(x):
+    return np.logaddexp(0.0, x)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + special.erf(x / np.sqrt(2)))
+
+
+def gelu_tanh(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+
+
+UNARY = [  # public path, reference, domain, what differs
+    ("neg", np.negative, "real", {}),
+    ("abs", np.abs, "away", {}),
+    ("sign", np.sign, "away", {}),
+    ("square", np.square, "real", {}),
+    ("sqrt", np.sqrt, "positive", {}),
+    ("rsqrt", lambda x: 1 / np.sqrt(x), "positive", {}),
+    ("reciprocal", lambda x: 1 / x, "away", {}),
+    ("exp", np.exp, "real", {}),
+    ("expm1", np.expm1, "real", {}),
+    ("exp2", np.exp2, "real", {}),
+    ("log", np.log, "positive", {}),
+    ("log2", np.log2, "positive", {}),
+    ("log10", np.log10, "positive", {}),
+    ("log1p", np.log1p, "unit", {}),
+    ("sin", np.sin, "real", {}),
+    ("cos", np.cos, "real", {}),
+    ("tan", np.tan, "unit", {}),
+    ("tanh", np.tanh, "real", {}),
+    ("sinh", np.sinh, "real", {}),
+    ("cosh", np.cosh, "real", {}),
+    ("asin", np.arcsin, "unit", {}),
+    ("acos", np.arccos, "unit", {}),
+    ("atan", np.arctan, "real", {}),
+    ("sigmoid", sigmoid, "real", {}),
+    ("relu", lambda x: np.maximum(x, 0), "away", {}),
+    ("erf", special.erf, "real", {}),
+    ("floor", np.floor, "between", {}),
+    ("ceil", np.ceil, "between", {}),
+    ("round", np.round, "between", {}),
+    ("trunc", np.trunc, "between", {}),
+    ("nn.functional.leaky_relu", lambda x: np.where(x > 0, x, 0.01 * x), "away", {}),
+    ("nn.functional.elu", lambda x: np.where(x > 0, x, np.expm1(x)), "away", {}),
+    ("nn.functional.gelu", gelu, "real", {}),
+    ("nn.functional.silu", lambda x: x * sigmoid(x), "real", {}),
+    ("nn.functional.softplus", softplus, "real", {}),
+]
+for _path, _ref, _domain, _more in UNARY:
+    add(_path.split(".")[-1], public(_path), _ref, ((2, 3), _domain), elementwise=True, **_more)
+
+for _name in ("exp", "log", "tanh", "sigmoid", "abs", "neg", "sqrt", "relu", "square", "reciprocal", "sin", "floor", "erf"):
+    _row = next(s for s in SAMPLES if s.name == _name)
+    add(f"{_name}[method]", method(_name), _row.ref, *_row.inputs, elementwise=True)
+
+add("neg[operator]", lambda x: -x, np.negative, ((2, 3), "real"), elementwise=True)
+add("abs[operator]", lambda x: abs(x), np.abs, ((2, 3), "away"), elementwise=True)
+add("leaky_relu[slope]", public("nn.functional.leaky_relu", negative_slope=0.3), lambda x: np.where(x > 0, x, 0.3 * x),
+    ((2, 3), "away"), elementwise=True)
+add("elu[alpha]", public("nn.functional.elu", alpha=0.7), lambda x: np.where(x > 0, x, 0.7 * np.expm1(x)),
+    ((2, 3), "away"), elementwise=True)
+add("gelu[tanh]", public("nn.functional.gelu", approximate="tanh"), gelu_tanh, ((2, 3), "real"), elementwise=True)
+add("softplus[beta]", public("nn.functional.softplus", beta=2.0), lambda x: softplus(2 * x) / 2, ((2, 3), "real"), elementwise=True)
+add("silu[wide]", public("nn.functional.silu"), lambda x: x * sigmoid(x), ((2, 3), "wide"), elementwise=True,
+    tol={"float32": (1e-5, 1e-6)})
+add("sigmoid[wide]", public("sigmoid"), sigmoid, ((4, 5), "wide"), elementwise=True, tol={"float64": (1e-11, 1e-15)})
+add("tanh[wide]", public("tanh"), np.tanh, ((4, 5), "wide"), elementwise=True)
+add("softplus[wide]", public("nn.functional.softplus"), softplus, ((4, 5), "wide"), elementwise=True,
+    tol={"float64": (1e-8, 1e-8)})      # PyTorch's threshold: x itself above 20, 2e-9 away from the exact value
+add("clamp", method("clamp", -0.5, 1.0), lambda x: np.clip(x, -0.5, 1.0), ((3, 4), "distinct"), elementwise=True)
+add("clamp[min]", method("clamp", min=0.25), lambda x: np.maximum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
+add("clamp[max]", method("clamp", max=0.25), lambda x: np.minimum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
+add("clamp[public]", public("clamp", min=-1.0, max=0.3), lambda x: np.clip(x, -1.0, 0.3), ((3, 4), "distinct"), elementwise=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Elementwise, two inputs and more: equal shapes, broadcast shapes, numbers on either side
+
+BINARY = [  # name, on tensors, reference, domains, what differs
+    ("add", lambda a, b: a + b, np.add, ("real", "real"), {}),
+    ("sub", lambda a, b: a - b, np.subtract, ("real", "real"), {}),
+    ("mul", lambda a, b: a * b, np.multiply, ("real", "real"), {}),
+    ("div", lambda a, b: a / b, np.divide, ("real", "away"), {}),
+    ("pow", lambda a, b: a ** b, np.power, ("positive", "real"), {}),
+    ("floor_divide", lambda a, b: a // b, np.floor_divide, ("real", "away"), {"grad": False}),
+    ("remainder", lambda a, b: a % b, np.remainder, ("real", "away"), {}),
+    ("atan2", public("atan2"), np.arctan2, ("away", "away"), {}),
+    ("maximum", public("maximum"), np.maximum, ("real", "real"), {}),
+    ("minimum", public("minimum"), np.minimum, ("real", "real"), {}),
+]
+SHAPES = [((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 3)), ((2, 1), (1, 3)), ((), (2, 3)), ((2, 3), ()), ((3, 1, 4), (2, 4)),
+          ((1,), (2, 3)), ((2, 2, 1, 2), (2, 1, 3, 1))]
+for _name, _call, _ref, _domains, _more in BINARY:
+    for _shapes in SHAPES:
+        _label = _name if _shapes == SHAPES[0] else f"{_name}[{_shapes[0]}{_shapes[1]}]".replace(" ", "")
+        add(_label, _call, _ref, *zip(_shapes, _domains), elementwise=_shapes == SHAPES[0], **_more)
+for _name in ("add", "sub", "mul", "div", "pow", "remainder", "floor_divide"):
+    _row = next(s for s in SAMPLES if s.name == _name)
+    add(f"{_name}[public]", public(_name), _row.ref, *_row.inputs, elementwise=True, grad=_row.grad)
+
+NUMBERS = [
+    ("add", lambda x: x + 1.5, lambda x: x + 1.5, "real", {}),
+    ("add", lambda x: 2 + x, lambda x: 2 + x, "real", {}),
+    ("sub", lambda x: x - 0.5, lambda x: x - 0.5, "real", {}),
+    ("sub", lambda x: 3 - x, lambda x: 3 - x, "real", {}),
+    ("mul", lambda x: x * -2.5, lambda x: x * -2.5, "real", {}),
+    ("mul", lambda x: 4 * x, lambda x: 4 * x, "real", {}),
+    ("div", lambda x: x / 4, lambda x: x / 4, "real", {}),
+    ("div", lambda x: 1.0 / x, lambda x: 1.0 / x, "away", {}),
+    ("pow", lambda x: x ** 2, lambda x: x ** 2, "real", {}),
+    ("pow", lambda x: x ** 3, lambda x: x ** 3, "real", {}),
+    ("pow", lambda x: x ** -1, lambda x: x ** -1.0, "away", {}),
+    ("pow", lambda x: x ** -2, lambda x: x ** -2.0, "away", {}),
+    ("pow", lambda x: x ** 0.5, lambda x: x ** 0.5, "positive", {}),
+    ("pow", lambda x: x ** 2.5, lambda x: x ** 2.5, "positive", {}),
+    ("pow", lambda x: x ** 1, lambda x: x, "real", {}),
+    ("pow", lambda x: x ** 0, lambda x: np.ones_like(x), "real", {}),
+    ("pow", lambda x: 2 ** x, lambda x: 2 ** x, "real", {}),
+    ("pow", lambda x: 0.5 ** x, lambda x: 0.5 ** x, "real", {}),
+    ("floor_divide", lambda x: x // 0.75, lambda x: x // 0.75, "real", {"grad": False}),
+    ("floor_divide", lambda x: 7 // x, lambda x: 7 // x, "away", {"grad": False}),
+    ("remainder", lambda x: x % 0.75, lambda x: x % 0.75, "real", {}),
+    ("remainder", lambda x: 7.0 % x, lambda x: 7.0 % x, "away", {}),
+]
+for _k, (_name, _call, _ref, _domain, _more) in enumerate(NUMBERS):
+    add(f"{_name}[number{_k}]", _call, _ref, ((2, 3), _domain), elementwise=True, **_more)
+
+add("where", public("where"), np.where, ((2, 3), "mask"), ((2, 3), "real"), ((2, 3), "real"), elementwise=True)
+add("where[broadcast]", public("where"), np.where, ((3, 1), "mask"), ((2, 1, 4), "real"), ((4,), "real"))
+add("where[numbers]", lambda m, x: ag.where(m, x, 0.5), lambda m, x: np.where(m, x, 0.5), ((2, 3), "mask"), ((2, 3), "real"))
+add("where[condition]", lambda x: ag.where(x > 0, x, x * 3), lambda x: np.where(x > 0, x, x * 3), ((2, 3), "away"), elementwise=True)
+
+ALL = FLOATS + INTS
+for _name, _call, _ref in [("eq", lambda a, b: a == b, np.equal), ("ne", lambda a, b: a != b, np.not_equal),
+                           ("lt", lambda a, b: a < b, np.less), ("le", lambda a, b: a <= b, np.less_equal),
+                           ("gt", lambda a, b: a > b, np.greater), ("ge", lambda a, b: a >= b, np.greater_equal)]:
+    add(_name, _call, _ref, ((2, 3), "whole"), ((2, 3), "whole"), grad=False, elementwise=True, dtypes=ALL)
+    add(f"{_name}[public]", public(_name), _ref, ((3, 4), "whole"), ((4,), "whole"), grad=False, dtypes=ALL)
+    add(f"{_name}[number]", functools.partial(lambda f, a: f(a, 1), _call), functools.partial(lambda f, a: f(a, 1), _ref),
+        ((3, 4), "whole"), grad=False, elementwise=True, dtypes=ALL)
+    add(f"{_name}[reflected]", functools.partial(lambda f, a: f(1, a), _call), functools.partial(lambda f, a: f(1, a), _ref),
+        ((3, 4), "whole"), grad=False, elementwise=True, dtypes=ALL)
+for _name, _ref in [("logical_and", np.logical_and), ("logical_or", np.logical_or), ("logical_xor", np.logical_xor)]:
+    add(_name, public(_name), _ref, ((2, 3), "mask"), ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
+    add(f"{_name}[numbers]", public(_name), _ref, ((3, 4), "whole"), ((4,), "whole"), grad=False, dtypes=ALL)
+add("logical_not", public("logical_not"), np.logical_not, ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
+for _name, _call, _ref in [("and", lambda a, b: a & b, np.logical_and), ("or", lambda a, b: a | b, np.logical_or),
+                           ("xor", lambda a, b: a ^ b, np.logical_xor)]:
+    add(f"logical_{_name}[operator]", _call, _ref, ((2, 3), "mask"), ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
+add("logical_not[operator]", lambda a: ~a, np.logical_not, ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
+for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)]:
+    add(_name, public(_name), _ref, ((2, 3), "real"), grad=False, elementwise=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reductions
+
+def _lse(x, axis=None, keepdims=False):
+    return special.logsumexp(x, axis=axis, keepdims=keepdims)
+
+
+def _norm(p):
+    def ref(x, axis=None, keepdims=False):
+        a = np.abs(x)
+        if p == np.inf:
+            return a.max(axis=axis, keepdims=keepdims)
+        if p == -np.inf:
+            return a.min(axis=axis, keepdims=keepdims)
+        if p == 0:
+            return (a != 0).sum(axis=axis, keepdims=keepdims).astype(x.dtype)
+        return (a ** p).sum(axis=axis, keepdims=keepdims) ** (1 / p)
+    return ref
+
+
+ONE = [(0, False), (1, True), (-1, False), (-2, True), (2, False)]
+SEVERAL = [((0, 2), False), ((-1, 0), True), ((0, 1, 2), False), ((1,), True)]
+WHOLE = [(None, False)]
+REDUCTIONS = [  # name, domain, reference with axis and keepdims, dims, what differs
+    ("sum", "real", np.sum, WHOLE + ONE + SEVERAL, {}),
+    ("mean", "real", np.mean, WHOLE + ONE + SEVERAL, {}),
+    ("prod", "away", np.prod, WHOLE + ONE, {}),
+    ("amax", "distinct", np.max, WHOLE + ONE + SEVERAL, {"exact_ties": False}),
+    ("amin", "distinct", np.min, WHOLE + ONE + SEVERAL, {"exact_ties": False}),
+    ("var", "real", functools.partial(np.var, ddof=1), WHOLE + ONE + SEVERAL, {}),
+    ("std", "distinct", functools.partial(np.std, ddof=1), WHOLE + ONE + SEVERAL, {"exact_ties": False}),
+    ("logsumexp", "real", _lse, ONE + SEVERAL, {}),
+    ("argmax", "distinct", np.argmax, WHOLE + ONE, {"grad": False}),
+    ("argmin", "distinct", np.argmin, WHOLE + ONE, {"grad": False}),
+    ("all", "mask", np.all, WHOLE + ONE, {"grad": False, "dtypes": ("bool",)}),
+    ("any", "mask", np.any, WHOLE + ONE, {"grad": False, "dtypes": ("bool",)}),
+]
+for _name, _domain, _ref, _dims, _more in REDUCTIONS:
+    for _dim, _keep in _dims:
+        _label = f"{_name}[dim={_dim},keepdim={_keep}]".replace(" ", "")
+        _call = method(_name) if _dim is None else method(_name, dim=_dim, keepdim=_keep)
+        add(_label, _call, functools.partial(_ref, axis=_dim, keepdims=_keep), ((2, 3, 4), _domain), **_more)
+    _dim = _dims[-1][0]
+    add(f"{_name}[public]", public(_name, axis=_dim), functools.partial(_ref, axis=_dim), ((2, 3, 4), _domain), **_more)
+    if _name not in ("argmax", "argmin"):
+        add(f"{_name}[axis]", method(_name, axis=1, keepdims=True), functools.partial(_ref, axis=1, keepdims=True),
+            ((2, 3, 4), _domain), **_more)
+for _dim, _keep in WHOLE + ONE[:3] + SEVERAL[:2]:
+    for _p in (2, 1, 3, np.inf, -np.inf, 0.5, 0):
+        _label = f"norm[p={_p},dim={_dim},keepdim={_keep}]".replace(" ", "")
+        _call = method("norm", _p) if _dim is None else method("norm", p=_p, dim=_dim, keepdim=_keep)
+        add(_label, _call, functools.partial(_norm(_p), axis=_dim, keepdims=_keep), ((2, 3, 4), "distinct"), op="norm", exact_ties=False,
+            grad=_p != 0)
+add("norm[default]", method("norm"), _norm(2), ((2, 3), "away"), op="norm")
+for _d in (0, 1):
+    add(f"var[correction={_d}]", method("var", dim=1, correction=_d), functools.partial(np.var, axis=1, ddof=_d), ((2, 4), "real"))
+    add(f"std[correction={_d}]", method("std", dim=1, correction=_d), functools.partial(np.std, axis=1, ddof=_d), ((2, 4), "distinct"),
+        exact_ties=False)
+for _name, _ref in [("max", np.max), ("min", np.min)]:
+    _arg = np.argmax if _name == "max" else np.argmin
+    add(f"{_name}[whole]", method(_name), _ref, ((2, 3, 4), "distinct"), exact_ties=False)
+    for _dim, _keep in ONE:
+        add(f"{_name}[dim={_dim},keepdim={_keep}]", method(_name, dim=_dim, keepdim=_keep),
+            functools.partial(lambda r, i, d, k, x: (r(x, axis=d, keepdims=k), i(x, axis=d, keepdims=k)), _ref, _arg, _dim, _keep),
+            ((2, 3, 4), "distinct"), exact_ties=False)
+for _dim in (0, 1, -1):
+    add(f"softmax[dim={_dim}]", method("softmax", _dim), functools.partial(special.softmax, axis=_dim), ((2, 3, 4), "real"))
+    add(f"log_softmax[dim={_dim}]", method("log_softmax", _dim), functools.partial(special.log_softmax, axis=_dim), ((2, 3, 4), "real"))
+add("softmax[public]", public("softmax", dim=0), functools.partial(special.softmax, axis=0), ((5,), "wide"))
+add("log_softmax[public]", public("log_softmax", dim=0), functools.partial(special.log_softmax, axis=0), ((5,), "wide"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Products
+
+for _a, _b in [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)),
+               ((2, 1, 2, 3), (5, 3, 4)), ((3,), (5, 3, 4)), ((5, 2, 3), (3,)), ((2, 3), (5, 3, 4)), ((2, 0), (0, 3)), ((0, 3), (3, 2)),
+               ((2, 3), (3, 0)), ((5, 0, 3), (3, 2)), ((0, 2, 3), (3, 2)), ((1, 1), (1, 1)), ((17, 9), (9, 21)), ((3, 1), (1, 4))]:
+    add(f"matmul[{_a}{_b}]".replace(" ", ""), lambda a, b: a @ b, np.matmul, (_a, "real"), (_b, "real"))
+add("matmul[public]", public("matmul"), np.matmul, ((2, 3), "real"), ((3, 4), "real"))
+add("matmul[a.T@b]", lambda a, b: a.t() @ b, lambda a, b: a.T @ b, ((3, 2), "real"), ((3, 4), "real"))
+add("matmul[a@b.T]", lambda a, b: a @ b.T, lambda a, b: a @ b.T, ((2, 3), "real"), ((4, 3), "real"))
+add("linear", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((4, 3), "real"), ((2, 3), "real"), ((2,), "real"))
+add("linear[no_bias]", public("nn.functional.linear"), lambda x, w: x @ w.T, ((4, 3), "real"), ((2, 3), "real"))
+add("linear[3d]", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((2, 4, 3), "real"), ((2, 3), "real"), ((2,), "real"))
+add("linear[1d]", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((3,), "real"), ((2, 3), "real"), ((2,), "real"))
+add("linear[empty]", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((0, 3), "real"), ((2, 3), "real"), ((2,), "real"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Layout: the same numbers in another shape
+
+LAYOUT = [  # op, on tensors, reference, shape
+    ("t", lambda x: x.t(), lambda x: x.T, (2, 3)),
+    ("t", lambda x: x.T, lambda x: x.T, (2, 3)),
+    ("t", lambda x: x.mT, lambda x: np.swapaxes(x, -1, -2), (2, 3, 4)),
+    ("t", lambda x: x.t(), lambda x: x, (3,)),
+    ("transpose", lambda x: x.transpose(0, 2), lambda x: np.swapaxes(x, 0, 2), (2, 3, 4)),
+    ("transpose", lambda x: ag.transpose(x, -1, 1), lambda x: np.swapaxes(x, -1, 1), (2, 3, 4)),
+    ("swapaxes", lambda x: x.swapaxes(0, -1), lambda x: np.swapaxes(x, 0, -1), (2, 3, 4)),
+    ("permute", lambda x: x.permute(2, 0, 1), lambda x: np.transpose(x, (2, 0, 1)), (2, 3, 4)),
+    ("permute", lambda x: ag.permute(x, (-1, 0, 1)), lambda x: np.transpose(x, (2, 0, 1)), (2, 3, 4)),
+    ("movedim", lambda x: ag.movedim(x, 0, -1), lambda x: np.moveaxis(x, 0, -1), (2, 3, 4)),
+    ("movedim", lambda x: x.movedim((0, 1), (2, 0)), lambda x: np.moveaxis(x, (0, 1), (2, 0)), (2, 3, 4)),
+    ("reshape", lambda x: x.reshape(4, 6), lambda x: x.reshape(4, 6), (2, 3, 4)),
+    ("reshape", lambda x: x.reshape((-1, 2)), lambda x: x.reshape(-1, 2), (2, 3, 4)),
+    ("reshape", lambda x: ag.reshape(x, (24,)), lambda x: x.reshape(24), (2, 3, 4)),
+    ("reshape", lambda x: x.t().reshape(6), lambda x: x.T.reshape(6), (2, 3)),
+    ("reshape", lambda x: x.reshape(()), lambda x: x.reshape(()), (1, 1)),
+    ("view", lambda x: x.contiguous().view(3, -1), lambda x: x.reshape(3, -1), (2, 3, 4)),
+    ("squeeze", lambda x: x.squeeze(), lambda x: x.squeeze(), (2, 1, 3, 1)),
+    ("squeeze", lambda x: x.squeeze(1), lambda x: x.squeeze(1), (2, 1, 3, 1)),
+    ("squeeze", lambda x: x.squeeze(0), lambda x: x, (2, 1, 3, 1)),
+    ("squeeze", lambda x: ag.squeeze(x, -1), lambda x: x.squeeze(-1), (2, 1, 3, 1)),
+    ("unsqueeze", lambda x: x.unsqueeze(0), lambda x: x[None], (2, 3)),
+    ("unsqueeze", lambda x: ag.unsqueeze(x, -1), lambda x: x[..., None], (2, 3)),
+    ("expand", lambda x: x.expand(4, 2, 3), lambda x: np.broadcast_to(x, (4, 2, 3)), (2, 1)),
+    ("expand", lambda x: x.expand(-1, 3), lambda x: np.broadcast_to(x, (2, 3)), (2, 1)),
+    ("broadcast_to", lambda x: ag.broadcast_to(x, (4, 3)), lambda x: np.broadcast_to(x, (4, 3)), (3,)),
+    ("flatten", lambda x: x.flatten(), lambda x: x.reshape(-1), (2, 3, 4)),
+    ("flatten", lambda x: ag.flatten(x, 1), lambda x: x.reshape(2, 12), (2, 3, 4)),
+    ("flatten", lambda x: x.flatten(0, 1), lambda x: x.reshape(6, 4), (2, 3, 4)),
+    ("flatten", lambda x: x.flatten(), lambda x: x.reshape(1), ()),
+    ("contiguous", lambda x: x.t().contiguous(), lambda x: x.T, (2, 3)),
+    ("clone", lambda x: x.clone(), lambda x: x, (2, 3)),
+    ("to", lambda x: x.to(ag.float64), lambda x: x, (2, 3)),
+    ("split", lambda x: x.split(2), lambda x: (x[:2], x[2:4], x[4:]), (5, 2)),
+    ("split", lambda x: ag.split(x, [1, 3], dim=1), lambda x: (x[:, :1], x[:, 1:]), (2, 4)),
+    ("chunk", lambda x: x.chunk(3, dim=-1), lambda x: (x[:, :3], x[:, 3:6], x[:, 6:]), (2, 7)),
+    ("chunk", lambda x: ag.chunk(x, 2), lambda x: (x[:2], x[2:]), (3, 2)),
+    ("unbind", lambda x: x.unbind(1), lambda x: (x[:, 0], x[:, 1], x[:, 2]), (2, 3)),
+    ("unbind", lambda x: ag.unbind(x), lambda x: (x[0], x[1]), (2, 3)),
+]
+for _k, (_name, _call, _ref, _shape) in enumerate(LAYOUT):
+    add(f"{_name}[{_k}]", _call, _ref, (_shape, "real"), second=False, **({"dtypes": ("float64",)} if _name == "to" else {}))
+for _dim in (0, 1, -1):
+    add(f"cat[dim={_dim}]", lambda a, b, c, d=_dim: ag.cat([a, b, c], dim=d), lambda a, b, c, d=_dim: np.concatenate([a, b, c], axis=d),
+        *[(s, "real") for s in {0: [(2, 3), (1, 3), (0, 3)], 1: [(2, 3), (2, 1), (2, 2)], -1: [(2, 3), (2, 1), (2, 0)]}[_dim]], second=False)
+    add(f"stack[dim={_dim}]", lambda a, b, d=_dim: ag.stack([a, b], dim=d), lambda a, b, d=_dim: np.stack([a, b], axis=d),
+        ((2, 3), "real"), ((2, 3), "real"), second=False)
+add("cat[same]", lambda a: ag.cat((a, a * a, a)), lambda a: np.concatenate((a, a * a, a)), ((2, 3), "real"))
+add("stack[0d]", lambda a, b: ag.stack((a, b)), lambda a, b: np.stack((a, b)), ((), "real"), ((), "real"), second=False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Indexing: NumPy's rules. Keys are NumPy's; `tensor_key` turns their arrays into tensors.
+
+I1 = np.array([2, 0, -1, 2])
+I2 = np.array([[0, 1], [-1, 0]])
+MASK1 = np.array([True, False, True])
+MASK2 = np.array([[True, False, True, False], [False, False, True, True], [True, True, True, False]])
+KEYS = {  # for an input of shape (3, 4, 2)
+    "int": 1,
+    "negative int": -1,
+    "ints": (2, -1, 0),
+    "slice": slice(1, 3),
+    "slice step": (slice(None), slice(None, None, 2)),
+    "slice negative step": (slice(None, None, -1), slice(None), slice(None, None, -1)),
+    "slice negative step bounds": (slice(None), slice(3, 0, -2)),
+    "slice out of range": slice(-10, 10),
+    "empty slice": slice(2, 1),
+    "ellipsis": (Ellipsis, 1),
+    "ellipsis middle": (0, Ellipsis, 1),
+    "none": (None, slice(None), None),
+    "none ellipsis": (Ellipsis, None),
+    "only ellipsis": Ellipsis,
+    "empty tuple": (),
+    "int array": I1,
+    "int array 2-D": I2,
+    "int array second": (slice(None), I1),
+    "int arrays": (I1, I1),
+    "int arrays broadcast": (np.array([[0], [2]]), np.array([1, -1, 3])),
+    "int arrays apart": (I1[:2], slice(None), np.array([1, 0])),
+    "int array and int": (I1, 1),
+    "int array, slice": (slice(1, None), I1, slice(None, None, -1)),
+    "int array, none": (None, I1),
+    "int array, ellipsis": (Ellipsis, np.array([1, 1, 0])),
+    "empty int array": np.array([], dtype=np.int64),
+    "list": [0, 2],
+    "list in tuple": (slice(None), [3, 0, 0]),
+    "mask": MASK1,
+    "mask 2-D": MASK2,
+    "mask full": np.arange(24).reshape(3, 4, 2) % 3 == 0,
+    "mask none true": np.zeros(3, dtype=bool),
+    "mask then slice": (MASK1, slice(1, 3)),
+    "mask then int": (MASK1, 1),
+    "mask and int array": (MASK1, np.array([3, 0])),
+    "slice then mask": (slice(None), np.array([True, False, False, True])),
+}
+
+
+def tensor_key(key):
+    """The same key with tensors for its arrays."""
+    if isinstance(key, tuple):
+        return tuple(tensor_key(k) for k in key)
+    return ag.tensor(key) if isinstance(key, np.ndarray) else key
+
+
+for _label, _key in KEYS.items():
+    add(f"index[{_label}]", lambda x, k=_key: x[tensor_key(k)], lambda x, k=_key: x[k], ((3, 4, 2), "real"), second=False)
+    if any(isinstance(k, np.ndarray) for k in (_key if isinstance(_key, tuple) else (_key,))):
+        add(f"index[numpy {_label}]", lambda x, k=_key: x[k], lambda x, k=_key: x[k], ((3, 4, 2), "real"), second=False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Losses
+
+def _reduced(values, reduction):
+    return values if reduction == "none" else getattr(np, reduction)(values)
+
+
+def _bce(x, t, reduction="mean", weight=None):
+    loss = -(t * np.log(x) + (1 - t) * np.log1p(-x))
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _bce_logits(x, t, reduction="mean", pos_weight=1.0):
+    return _reduced(pos_weight * t * softplus(-x) + (1 - t) * softplus(x), reduction)
+
+
+def cross_entropy(x, t, reduction="mean", weight=None, ignore_index=-100, label_smoothing=0.0):
+    """Classes on axis 1 (axis 0 of a single row), as PyTorch's."""
+    logp = special.log_softmax(x, axis=min(x.ndim - 1, 1))
+    logp = np.moveaxis(logp, 1, -1) if x.ndim > 2 else logp
+    n = logp.shape[-1]
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype="f8")
+    if t.dtype.kind == "f":
+        t = np.moveaxis(t, 1, -1) if x.ndim > 2 else t
+        t = t * (1 - label_smoothing) + label_smoothing / n
+        losses = -(t * w * logp).sum(-1)
+        return losses.sum() / max(losses.size, 1) if reduction == "mean" else _reduced(losses, reduction)
+    used = t != ignore_index
+    safe = np.where(used, t, 0)
+    picked = np.take_along_axis(logp, safe[..., None], -1)[..., 0]
+    losses = -(1 - label_smoothing) * w[safe] * picked - label_smoothing / n * (w * logp).sum(-1)
+    losses = np.where(used, losses, 0.0)
+    return losses.sum() / (w[safe] * used).sum() if reduction == "mean" else _reduced(losses, reduction)
+
+
+F = "nn.functional."
+for _r in ("mean", "sum", "none"):
+    add(f"mse_loss[{_r}]", public(F + "mse_loss", reduction=_r), lambda a, b, r=_r: _reduced((a - b) ** 2, r),
+        ((2, 3), "real"), ((2, 3), "real"))
+    add(f"binary_cross_entropy[{_r}]", public(F + "binary_cross_entropy", reduction=_r), functools.partial(_bce, reduction=_r),
+        ((2, 3), "inside"), ((2, 3), "inside"), grad=(True, False))
+    add(f"binary_cross_entropy_with_logits[{_r}]", public(F + "binary_cross_entropy_with_logits", reduction=_r),
+        functools.partial(_bce_logits, reduction=_r), ((2, 3), "real"), ((2, 3), "inside"), grad=(True, False))
+    add(f"cross_entropy[index,{_r}]", public(F + "cross_entropy", reduction=_r), functools.partial(cross_entropy, reduction=_r),
+        ((5, 3), "real"), ((5,), "class3"))
+    add(f"cross_entropy[smoothing,{_r}]", public(F + "cross_entropy", reduction=_r, label_smoothing=0.2),
+        functools.partial(cross_entropy, reduction=_r, label_smoothing=0.2), ((5, 3), "real"), ((5,), "class3"))
+    add(f"cross_entropy[ignore_index,{_r}]", public(F + "cross_entropy", reduction=_r, ignore_index=1),
+        functools.partial(cross_entropy, reduction=_r, ignore_index=1), ((7, 3), "real"), ((7,), "class3"))
+    add(f"cross_entropy[probabilities,{_r}]", public(F + "cross_entropy", reduction=_r), functools.partial(cross_entropy, reduction=_r),
+        ((5, 3), "real"), ((5, 3), "probabilities"), grad=(True, False))
+    add(f"cross_entropy[weight,{_r}]",
+        lambda x, t, r=_r: ag.nn.functional.cross_entropy(x, t, weight=ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), reduction=r),
+        functools.partial(cross_entropy, reduction=_r, weight=[0.5, 1.0, 2.0]), ((5, 3), "real"), ((5,), "class3"))
+add("binary_cross_entropy[weight]",
+    lambda x, t: ag.nn.functional.binary_cross_entropy(x, t, weight=ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype)),
+    functools.partial(_bce, weight=np.array([0.5, 1.0, 2.0])), ((2, 3), "inside"), ((2, 3), "inside"), grad=(True, False))
+add("binary_cross_entropy_with_logits[pos_weight]",
+    lambda x, t: ag.nn.functional.binary_cross_entropy_with_logits(x, t, pos_weight=ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype)),
+    functools.partial(_bce_logits, pos_weight=np.array([0.5, 1.0, 2.0])), ((2, 3), "real"), ((2, 3), "inside"), grad=(True, False))
+add("cross_entropy[one_row]", public(F + "cross_entropy"), cross_entropy, ((3,), "real"), ((), "class3"))
+add("cross_entropy[images]", public(F + "cross_entropy"), cross_entropy, ((2, 3, 4), "real"), ((2, 4), "class3"))
+add("cross_entropy[all]",
+    lambda x, t: ag.nn.functional.cross_entropy(x, t, weight=ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), ignore_index=2, label_smoothing=0.1),
+    functools.partial(cross_entropy, weight=[0.5, 1.0, 2.0], ignore_index=2, label_smoothing=0.1), ((9, 3), "real"), ((9,), "class3"))
+add("cross_entropy[probabilities,smoothing]", public(F + "cross_entropy", label_smoothing=0.3),
+    functools.partial(cross_entropy, label_smoothing=0.3), ((5, 3), "real"), ((5, 3), "probabilities"), grad=(True, False))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Variants: the same numbers in other layouts
+
+def as_contiguous(a):
+    return ag.tensor(a)
+
+
+def as_transposed(a):
+    return ag.tensor(np.ascontiguousarray(a.T)).permute(*reversed(range(a.ndim))) if a.ndim > 1 else ag.tensor(a)
+
+
+def as_sliced(a):
+    """Every second element of a wider buffer, filled with other numbers between."""
+    if a.ndim == 0:
+        return ag.tensor(np.stack([a + 1 if a.dtype != bool else a, a]))[1]
+    wide = np.repeat(a, 2, axis=-1)
+    wide[..., 1::2] = True if a.dtype == bool else 77
+    wide = np.concatenate([wide[:1], wide], axis=0)
+    return ag.tensor(wide)[1:, ..., ::2] if a.ndim > 1 else ag.tensor(np.repeat(a, 2))[::2]
+
+
+def as_reversed(a):
+    if a.ndim == 0:
+        return ag.tensor(a)
+    flip = (slice(None, None, -1),) * a.ndim
+    return ag.tensor(np.ascontiguousarray(a[flip]))[flip]
+
+
+def as_broadcast(a):
+    """One row, repeated by a stride of 0 (the numbers of the other rows are lost)."""
+    return ag.tensor(np.ascontiguousarray(a[:1])).expand(*a.shape)
+
+
+LAYOUTS = {"contiguous": as_contiguous, "transposed": as_transposed, "sliced": as_sliced, "reversed": as_reversed}
+
+
+def variants(sample, dtype="float64"):
+    """Pairs (label, arrays, tensors): the sample's inputs in every layout, and in the sizes that its kind allows."""
+    arrays = sample.arrays(dtype)
+    for label, make in LAYOUTS.items():
+        yield label, arrays, [make(a) for a in arrays]
+    if all(a.ndim > 0 and a.shape[0] > 1 for a in arrays) and sample.op not in ("cross_entropy",):
+        same = [np.broadcast_to(a[:1], a.shape) for a in arrays]
+        yield "broadcast", same, [as_broadcast(a) for a in arrays]
+    if sample.elementwise:
+        for shape in ((), (0,), (2, 0, 3), (1,), (1, 1, 7), (3, 1, 2, 5)):
+            arrays = sample.arrays(dtype, [shape] * len(sample.inputs))
+            yield f"shape {shape}", arrays, [as_contiguous(a) for a in arrays]
+
+
+def outputs(value):
+    """The tensors of a result, as a list."""
+    return list(value) if isinstance(value, (tuple, list)) else [value]
