@@ -1,0 +1,80 @@
+# A probe for the tests: plain functions that call raw kernels through K on addresses (ndarray.ctypes.data) and lists.
+#
+# Relies on table.K, filled by kernels/__init__.py.  Only tests/kernels relies on it; nothing checks its arguments.
+
+import time
+
+from autograd_cy.array.dtype cimport MAX_NDIM
+from autograd_cy.kernels.table cimport K
+
+
+def reduce(int kind, int dtype, shape, size_t x, x_strides, size_t out, out_strides, double param=0, long repeat=1):
+    """K.reduce; the nanoseconds of one call (the mean of `repeat`)."""
+    cdef Py_ssize_t s[MAX_NDIM]
+    cdef Py_ssize_t xs[MAX_NDIM]
+    cdef Py_ssize_t os[MAX_NDIM]
+    cdef int i, ndim = len(shape)
+    cdef long r
+    for i in range(ndim):
+        s[i], xs[i], os[i] = shape[i], x_strides[i], out_strides[i]
+    start = time.perf_counter_ns()
+    for r in range(repeat):
+        K.reduce(kind, dtype, ndim, s, <const char*> x, xs, <char*> out, os, param)
+    return (time.perf_counter_ns() - start) / repeat
+
+
+def softmax(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t x, size_t out, bint log, long repeat=1):
+    cdef long r
+    start = time.perf_counter_ns()
+    for r in range(repeat):
+        K.softmax(dtype, rows, cols, <const char*> x, <char*> out, log)
+    return (time.perf_counter_ns() - start) / repeat
+
+
+def softmax_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t g, size_t y, size_t dx, bint log, long repeat=1):
+    cdef long r
+    start = time.perf_counter_ns()
+    for r in range(repeat):
+        K.softmax_backward(dtype, rows, cols, <const char*> g, <const char*> y, <char*> dx, log)
+    return (time.perf_counter_ns() - start) / repeat
+
+
+def cross_entropy(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t x, size_t target, size_t weight, long long ignore_index,
+                  double smoothing, size_t prob, size_t losses):
+    return K.cross_entropy(dtype, rows, cols, <const char*> x, <const long long*> target, <const char*> weight, ignore_index,
+                           smoothing, <char*> prob, <char*> losses)
+
+
+def cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t g, Py_ssize_t g_stride, size_t prob, size_t target,
+                           size_t weight, long long ignore_index, double smoothing, size_t dx):
+    K.cross_entropy_backward(dtype, rows, cols, <const char*> g, g_stride, <const char*> prob, <const long long*> target,
+                             <const char*> weight, ignore_index, smoothing, <char*> dx)
+
+
+def sgd(int dtype, Py_ssize_t n, size_t p, size_t g, size_t buf, double lr, double momentum, double dampening,
+        double weight_decay, bint nesterov, bint maximize, bint first):
+    K.sgd(dtype, n, <char*> p, <const char*> g, <char*> buf, lr, momentum, dampening, weight_decay, nesterov, maximize, first)
+
+
+def adam(int dtype, Py_ssize_t n, size_t p, size_t g, size_t m, size_t v, size_t vmax, double lr, double beta1, double beta2,
+         double eps, double weight_decay, bint decoupled, bint maximize, long long step, long repeat=1):
+    cdef long r
+    start = time.perf_counter_ns()
+    for r in range(repeat):
+        K.adam(dtype, n, <char*> p, <const char*> g, <char*> m, <char*> v, <char*> vmax, lr, beta1, beta2, eps, weight_decay,
+               decoupled, maximize, step + r)
+    return (time.perf_counter_ns() - start) / repeat
+
+
+def rmsprop(int dtype, Py_ssize_t n, size_t p, size_t g, size_t square_avg, size_t buf, size_t grad_avg, double lr, double alpha,
+            double eps, double weight_decay, double momentum, bint maximize):
+    K.rmsprop(dtype, n, <char*> p, <const char*> g, <char*> square_avg, <char*> buf, <char*> grad_avg, lr, alpha, eps,
+              weight_decay, momentum, maximize)
+
+
+def sum_of_squares(int dtype, Py_ssize_t n, size_t x):
+    return K.sum_of_squares(dtype, n, <const char*> x)
+
+
+def scale(int dtype, Py_ssize_t n, size_t x, double factor):
+    K.scale(dtype, n, <char*> x, factor)
