@@ -18,90 +18,151 @@
 #define AG_LANES 64
 #define AG_FOLD_BLOCK 4096
 
-#define AG_ADD(U, T, a, x) ((T)((U)(a) + (U)(x)))
-#define AG_MUL(U, T, a, x) ((T)((U)(a) * (U)(x)))
-/* NaN wins: a NaN x replaces a, and no comparison with a NaN a is true. */
-#define AG_MAX(U, T, a, x) (((x) > (a)) | ((x) != (x)) ? (x) : (a))
-#define AG_MIN(U, T, a, x) (((x) < (a)) | ((x) != (x)) ? (x) : (a))
+#define AG_ADD(U, T, S, a, x) ((T)((U)(a) + (U)(x)))
+#define AG_MUL(U, T, S, a, x) ((T)((U)(a) * (U)(x)))
+/* NaN wins: no comparison with a NaN a holds, so that it stays. Functions, not expressions: gcc vectorises a select only when
+ * both of its values were loaded before. */
+#define AG_DEFINE_EXTREMES(T, S)                                                                                          \
+    static inline __attribute__((always_inline)) T ag_larger_##S(T a, T x) { T t = a > x ? a : x; return a != a ? a : t; }\
+    static inline __attribute__((always_inline)) T ag_smaller_##S(T a, T x) { T t = a < x ? a : x; return a != a ? a : t; }
+#define AG_MAX(U, T, S, a, x) ag_larger_##S(a, x)
+#define AG_MIN(U, T, S, a, x) ag_smaller_##S(a, x)
 
 /* Into lane j of `a`: the tail shorter than the lanes; then the halves. */
-#define AG_HALVE(U, T, OP, a, w) for (int j = 0; j < (w); ++j) a[j] = OP(U, T, a[j], a[j + (w)]);
+#define AG_HALVE(U, T, S, OP, a, w) for (int j = 0; j < (w); ++j) a[j] = OP(U, T, S, a[j], a[j + (w)]);
 
 /* U is the type the arithmetic is done in: unsigned for integers, where overflow must wrap. */
-#define AG_DEFINE_FOLD(T, U, S, NAME, OP, IDENTITY)                                                             \
-    static T ag_##NAME##64_##S(const T *x, ptrdiff_t n) {                                                       \
-        T a[AG_LANES];                                                                                          \
-        ptrdiff_t i = AG_LANES, j, rest;                                                                        \
-        for (j = 0; j < AG_LANES; ++j) a[j] = x[j];                                                             \
-        for (; i + AG_LANES <= n; i += AG_LANES)                                                                \
-            for (j = 0; j < AG_LANES; ++j) a[j] = OP(U, T, a[j], x[i + j]);                                     \
-        rest = n - i;                                                                                           \
-        for (j = 0; j < rest; ++j) a[j] = OP(U, T, a[j], x[i + j]);                                             \
-        AG_HALVE(U, T, OP, a, 32) AG_HALVE(U, T, OP, a, 16) AG_HALVE(U, T, OP, a, 8)                            \
-        AG_HALVE(U, T, OP, a, 4) AG_HALVE(U, T, OP, a, 2)                                                       \
-        return OP(U, T, a[0], a[1]);                                                                            \
-    }                                                                                                           \
-    static inline T ag_##NAME##8_##S(const T *x, ptrdiff_t n) {                                                 \
-        T a[8], t;                                                                                              \
-        ptrdiff_t i = 8, j;                                                                                     \
-        for (j = 0; j < 8; ++j) a[j] = x[j];                                                                    \
-        for (; i + 8 <= n; i += 8)                                                                              \
-            for (j = 0; j < 8; ++j) a[j] = OP(U, T, a[j], x[i + j]);                                            \
-        AG_HALVE(U, T, OP, a, 4) AG_HALVE(U, T, OP, a, 2)                                                       \
-        t = OP(U, T, a[0], a[1]);                                                                               \
-        for (; i < n; ++i) t = OP(U, T, t, x[i]);                                                               \
-        return t;                                                                                               \
-    }                                                                                                           \
-    static inline T ag_##NAME##_block_##S(const T *x, ptrdiff_t n) {                                            \
-        T t;                                                                                                    \
-        if (n >= AG_LANES) return ag_##NAME##64_##S(x, n);                                                      \
-        if (n >= 8) return ag_##NAME##8_##S(x, n);                                                              \
-        if (n == 0) return IDENTITY;                                                                            \
-        t = x[0];                                                                                               \
-        for (ptrdiff_t i = 1; i < n; ++i) t = OP(U, T, t, x[i]);                                                \
-        return t;                                                                                               \
-    }                                                                                                           \
-    /* acc[j] = acc[j] OP row[j] */                                                                             \
-    static void ag_##NAME##_row_##S(T *__restrict acc, const T *__restrict x, ptrdiff_t n) {                    \
-        for (ptrdiff_t j = 0; j < n; ++j) acc[j] = OP(U, T, acc[j], x[j]);                                      \
-    }                                                                                                           \
-    /* acc[j] = acc[j] OP (the eight rows, pairwise): one load and store of acc for eight rows */               \
-    static void ag_##NAME##_rows8_##S(T *__restrict acc, char **rows, ptrdiff_t n) {                             \
-        const T *__restrict a = (const T *)rows[0], *__restrict b = (const T *)rows[1];                         \
-        const T *__restrict c = (const T *)rows[2], *__restrict d = (const T *)rows[3];                         \
-        const T *__restrict e = (const T *)rows[4], *__restrict f = (const T *)rows[5];                         \
-        const T *__restrict g = (const T *)rows[6], *__restrict h = (const T *)rows[7];                         \
-        for (ptrdiff_t j = 0; j < n; ++j) {                                                                     \
-            T ab = OP(U, T, a[j], b[j]), cd = OP(U, T, c[j], d[j]);                                             \
-            T ef = OP(U, T, e[j], f[j]), gh = OP(U, T, g[j], h[j]);                                             \
-            ab = OP(U, T, ab, cd);                                                                              \
-            ef = OP(U, T, ef, gh);                                                                              \
-            ab = OP(U, T, ab, ef);                                                                              \
-            acc[j] = OP(U, T, acc[j], ab);                                                                      \
-        }                                                                                                       \
+#define AG_DEFINE_FOLD(T, U, S, NAME, OP, IDENTITY)                                                                       \
+    static T ag_##NAME##64_##S(const T *x, ptrdiff_t n) {                                                                 \
+        T a[AG_LANES];                                                                                                    \
+        ptrdiff_t i = AG_LANES, j, rest;                                                                                  \
+        for (j = 0; j < AG_LANES; ++j) a[j] = x[j];                                                                       \
+        for (; i + AG_LANES <= n; i += AG_LANES)                                                                          \
+            for (j = 0; j < AG_LANES; ++j) a[j] = OP(U, T, S, a[j], x[i + j]);                                            \
+        rest = n - i;                                                                                                     \
+        for (j = 0; j < rest; ++j) a[j] = OP(U, T, S, a[j], x[i + j]);                                                    \
+        AG_HALVE(U, T, S, OP, a, 32) AG_HALVE(U, T, S, OP, a, 16) AG_HALVE(U, T, S, OP, a, 8)                             \
+        AG_HALVE(U, T, S, OP, a, 4) AG_HALVE(U, T, S, OP, a, 2)                                                           \
+        return OP(U, T, S, a[0], a[1]);                                                                                   \
+    }                                                                                                                     \
+    static inline T ag_##NAME##8_##S(const T *x, ptrdiff_t n) {                                                           \
+        T a[8], t;                                                                                                        \
+        ptrdiff_t i = 8, j;                                                                                               \
+        for (j = 0; j < 8; ++j) a[j] = x[j];                                                                              \
+        for (; i + 8 <= n; i += 8)                                                                                        \
+            for (j = 0; j < 8; ++j) a[j] = OP(U, T, S, a[j], x[i + j]);                                                   \
+        AG_HALVE(U, T, S, OP, a, 4) AG_HALVE(U, T, S, OP, a, 2)                                                           \
+        t = OP(U, T, S, a[0], a[1]);                                                                                      \
+        for (; i < n; ++i) t = OP(U, T, S, t, x[i]);                                                                      \
+        return t;                                                                                                         \
+    }                                                                                                                     \
+    static inline T ag_##NAME##_block_##S(const T *x, ptrdiff_t n) {                                                      \
+        T t;                                                                                                              \
+        if (n >= AG_LANES) return ag_##NAME##64_##S(x, n);                                                                \
+        if (n >= 8) return ag_##NAME##8_##S(x, n);                                                                        \
+        if (n == 0) return IDENTITY;                                                                                      \
+        t = x[0];                                                                                                         \
+        for (ptrdiff_t i = 1; i < n; ++i) t = OP(U, T, S, t, x[i]);                                                       \
+        return t;                                                                                                         \
+    }                                                                                                                     \
+    /* acc[j] = acc[j] OP row[j] */                                                                                       \
+    static void ag_##NAME##_row_##S(T *__restrict acc, const T *__restrict x, ptrdiff_t n) {                              \
+        for (ptrdiff_t j = 0; j < n; ++j) acc[j] = OP(U, T, S, acc[j], x[j]);                                             \
+    }                                                                                                                     \
+    /* acc[j] = (acc[j] OP) (the eight rows, pairwise): one load and store of acc for eight rows */                       \
+    static inline __attribute__((always_inline)) void ag_##NAME##_eight_##S(T *__restrict acc, char **rows,               \
+                                                                            ptrdiff_t n, int first) {                     \
+        const T *__restrict a = (const T *)rows[0], *__restrict b = (const T *)rows[1];                                   \
+        const T *__restrict c = (const T *)rows[2], *__restrict d = (const T *)rows[3];                                   \
+        const T *__restrict e = (const T *)rows[4], *__restrict f = (const T *)rows[5];                                   \
+        const T *__restrict g = (const T *)rows[6], *__restrict h = (const T *)rows[7];                                   \
+        for (ptrdiff_t j = 0; j < n; ++j) {                                                                               \
+            T ab = OP(U, T, S, a[j], b[j]), cd = OP(U, T, S, c[j], d[j]);                                                 \
+            T ef = OP(U, T, S, e[j], f[j]), gh = OP(U, T, S, g[j], h[j]);                                                 \
+            ab = OP(U, T, S, ab, cd);                                                                                     \
+            ef = OP(U, T, S, ef, gh);                                                                                     \
+            ab = OP(U, T, S, ab, ef);                                                                                     \
+            acc[j] = first ? ab : OP(U, T, S, acc[j], ab);                                                                \
+        }                                                                                                                 \
+    }                                                                                                                     \
+    static void ag_##NAME##_rows8_##S(T *acc, char **rows, ptrdiff_t n) { ag_##NAME##_eight_##S(acc, rows, n, 0); }       \
+    /* acc[0:w] = the fold of 1 to 64 rows, `stride` elements apart */                                                    \
+    static void ag_##NAME##_columns_##S(const T *x, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t w, T *acc) {              \
+        ptrdiff_t i = 0, j;                                                                                               \
+        char *r[8];                                                                                                       \
+        for (; i + 8 <= rows; i += 8) {                                                                                   \
+            for (j = 0; j < 8; ++j) r[j] = (char *)(x + (i + j) * stride);                                                \
+            if (i == 0) ag_##NAME##_eight_##S(acc, r, w, 1);                                                              \
+            else ag_##NAME##_eight_##S(acc, r, w, 0);                                                                     \
+        }                                                                                                                 \
+        if (i == 0) {                                                                                                     \
+            for (j = 0; j < w; ++j) acc[j] = x[j];                                                                        \
+            i = 1;                                                                                                        \
+        }                                                                                                                 \
+        for (; i < rows; ++i) ag_##NAME##_row_##S(acc, x + i * stride, w);                                                \
+    }                                                                                                                     \
+    /* out[i * step] = the fold of row i, for rows of n <= 4096 contiguous elements, `stride` elements apart */           \
+    static void ag_##NAME##_each_##S(const T *x, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t n, T *out, ptrdiff_t step) { \
+        if (n < 8)                                                                                                        \
+            for (ptrdiff_t i = 0; i < rows; ++i, x += stride) {                                                           \
+                T t = x[0];                                                                                               \
+                for (ptrdiff_t j = 1; j < n; ++j) t = OP(U, T, S, t, x[j]);                                               \
+                out[i * step] = t;                                                                                        \
+            }                                                                                                             \
+        else                                                                                                              \
+            for (ptrdiff_t i = 0; i < rows; ++i, x += stride) out[i * step] = ag_##NAME##_block_##S(x, n);                \
     }
 
-#define AG_DEFINE_FOLDS(T, U, S, LOWEST, HIGHEST)                                                               \
-    AG_DEFINE_FOLD(T, U, S, sum, AG_ADD, 0)                                                                     \
-    AG_DEFINE_FOLD(T, U, S, prod, AG_MUL, 1)                                                                    \
-    AG_DEFINE_FOLD(T, U, S, max, AG_MAX, LOWEST)                                                                \
-    AG_DEFINE_FOLD(T, U, S, min, AG_MIN, HIGHEST)                                                               \
-    /* A long sum: blocks, combined as a binary counter counts (a partial sum meets one of its own weight). */  \
-    static T ag_sum_long_##S(const T *x, ptrdiff_t n) {                                                         \
-        T stack[64], s;                                                                                         \
-        int top = 0;                                                                                            \
-        size_t count, done = 0;                                                                                 \
-        for (; n > 0; x += AG_FOLD_BLOCK, n -= AG_FOLD_BLOCK) {                                                 \
-            s = ag_sum_block_##S(x, n < AG_FOLD_BLOCK ? n : AG_FOLD_BLOCK);                                     \
-            for (count = done++; count & 1; count >>= 1) s = AG_ADD(U, T, stack[--top], s);                     \
-            stack[top++] = s;                                                                                   \
-        }                                                                                                       \
-        s = stack[--top];                                                                                       \
-        while (top > 0) s = AG_ADD(U, T, stack[--top], s);                                                      \
-        return s;                                                                                               \
-    }                                                                                                           \
-    static inline T ag_sum_##S(const T *x, ptrdiff_t n) {                                                       \
-        return n <= AG_FOLD_BLOCK ? ag_sum_block_##S(x, n) : ag_sum_long_##S(x, n);                             \
+enum { AG_SUM, AG_PROD, AG_MAXIMUM, AG_MINIMUM };
+/* `call` of the operation `op`, which is not AG_SUM */
+#define AG_REST(before, call)                                                                                             \
+    { if (op == AG_PROD) before ag_prod_##call;                                                                           \
+      else if (op == AG_MAXIMUM) before ag_max_##call;                                                                    \
+      else before ag_min_##call; }
+
+#define AG_DEFINE_FOLDS(T, U, S, LOWEST, HIGHEST)                                                                         \
+    AG_DEFINE_EXTREMES(T, S)                                                                                              \
+    AG_DEFINE_FOLD(T, U, S, sum, AG_ADD, 0)                                                                               \
+    AG_DEFINE_FOLD(T, U, S, prod, AG_MUL, 1)                                                                              \
+    AG_DEFINE_FOLD(T, U, S, max, AG_MAX, LOWEST)                                                                          \
+    AG_DEFINE_FOLD(T, U, S, min, AG_MIN, HIGHEST)                                                                         \
+    /* A long sum: blocks, combined as a binary counter counts (a partial sum meets one of its own weight). */            \
+    static T ag_sum_long_##S(const T *x, ptrdiff_t n) {                                                                   \
+        T stack[64], s;                                                                                                   \
+        int top = 0;                                                                                                      \
+        size_t count, done = 0;                                                                                           \
+        for (; n > 0; x += AG_FOLD_BLOCK, n -= AG_FOLD_BLOCK) {                                                           \
+            s = ag_sum_block_##S(x, n < AG_FOLD_BLOCK ? n : AG_FOLD_BLOCK);                                               \
+            for (count = done++; count & 1; count >>= 1) s = AG_ADD(U, T, S, stack[--top], s);                            \
+            stack[top++] = s;                                                                                             \
+        }                                                                                                                 \
+        s = stack[--top];                                                                                                 \
+        while (top > 0) s = AG_ADD(U, T, S, stack[--top], s);                                                             \
+        return s;                                                                                                         \
+    }                                                                                                                     \
+    static inline T ag_sum_##S(const T *x, ptrdiff_t n) {                                                                 \
+        return n <= AG_FOLD_BLOCK ? ag_sum_block_##S(x, n) : ag_sum_long_##S(x, n);                                       \
+    }                                                                                                                     \
+    static inline T ag_fold_##S(int op, const T *x, ptrdiff_t n) {                                                        \
+        if (op == AG_SUM) return ag_sum_##S(x, n);                                                                        \
+        AG_REST(return, block_##S(x, n))                                                                                  \
+    }                                                                                                                     \
+    static inline void ag_fold_row_##S(int op, T *acc, const T *x, ptrdiff_t n) {                                         \
+        if (op == AG_SUM) ag_sum_row_##S(acc, x, n);                                                                      \
+        else AG_REST(, row_##S(acc, x, n))                                                                                \
+    }                                                                                                                     \
+    static inline void ag_fold_rows8_##S(int op, T *acc, char **rows, ptrdiff_t n) {                                      \
+        if (op == AG_SUM) ag_sum_rows8_##S(acc, rows, n);                                                                 \
+        else AG_REST(, rows8_##S(acc, rows, n))                                                                           \
+    }                                                                                                                     \
+    static inline void ag_fold_columns_##S(int op, const T *x, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t w, T *acc) {   \
+        if (op == AG_SUM) ag_sum_columns_##S(x, rows, stride, w, acc);                                                    \
+        else AG_REST(, columns_##S(x, rows, stride, w, acc))                                                              \
+    }                                                                                                                     \
+    static inline void ag_fold_each_##S(int op, const T *x, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t n, T *out,        \
+                                        ptrdiff_t step) {                                                                 \
+        if (op == AG_SUM) ag_sum_each_##S(x, rows, stride, n, out, step);                                                 \
+        else AG_REST(, each_##S(x, rows, stride, n, out, step))                                                           \
     }
 
 AG_DEFINE_FOLDS(float, float, f32, -__builtin_inff(), __builtin_inff())

@@ -4,139 +4,90 @@
 # Relies on fold.h, which also documents the order of addition.  reduce.pyx, rows.pyx and update.pyx rely on it.
 
 cdef extern from "fold.h" nogil:
+    enum:
+        OP_SUM "AG_SUM"
+        OP_PROD "AG_PROD"
+        OP_MAX "AG_MAXIMUM"
+        OP_MIN "AG_MINIMUM"
+        FOLD_BLOCK "AG_FOLD_BLOCK"
     float ag_sum_f32(const float* x, Py_ssize_t n) noexcept
     double ag_sum_f64(const double* x, Py_ssize_t n) noexcept
-    long long ag_sum_i64(const long long* x, Py_ssize_t n) noexcept
-    float ag_prod_block_f32(const float* x, Py_ssize_t n) noexcept
-    double ag_prod_block_f64(const double* x, Py_ssize_t n) noexcept
-    long long ag_prod_block_i64(const long long* x, Py_ssize_t n) noexcept
-    float ag_max_block_f32(const float* x, Py_ssize_t n) noexcept
-    double ag_max_block_f64(const double* x, Py_ssize_t n) noexcept
-    long long ag_max_block_i64(const long long* x, Py_ssize_t n) noexcept
-    float ag_min_block_f32(const float* x, Py_ssize_t n) noexcept
-    double ag_min_block_f64(const double* x, Py_ssize_t n) noexcept
-    long long ag_min_block_i64(const long long* x, Py_ssize_t n) noexcept
-
-    void ag_sum_row_f32(float* acc, const float* x, Py_ssize_t n) noexcept
-    void ag_sum_row_f64(double* acc, const double* x, Py_ssize_t n) noexcept
-    void ag_sum_row_i64(long long* acc, const long long* x, Py_ssize_t n) noexcept
-    void ag_prod_row_f32(float* acc, const float* x, Py_ssize_t n) noexcept
-    void ag_prod_row_f64(double* acc, const double* x, Py_ssize_t n) noexcept
-    void ag_prod_row_i64(long long* acc, const long long* x, Py_ssize_t n) noexcept
-    void ag_max_row_f32(float* acc, const float* x, Py_ssize_t n) noexcept
-    void ag_max_row_f64(double* acc, const double* x, Py_ssize_t n) noexcept
-    void ag_max_row_i64(long long* acc, const long long* x, Py_ssize_t n) noexcept
-    void ag_min_row_f32(float* acc, const float* x, Py_ssize_t n) noexcept
-    void ag_min_row_f64(double* acc, const double* x, Py_ssize_t n) noexcept
-    void ag_min_row_i64(long long* acc, const long long* x, Py_ssize_t n) noexcept
-
-    void ag_sum_rows8_f32(float* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_sum_rows8_f64(double* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_sum_rows8_i64(long long* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_prod_rows8_f32(float* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_prod_rows8_f64(double* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_prod_rows8_i64(long long* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_max_rows8_f32(float* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_max_rows8_f64(double* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_max_rows8_i64(long long* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_min_rows8_f32(float* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_min_rows8_f64(double* acc, char** rows, Py_ssize_t n) noexcept
-    void ag_min_rows8_i64(long long* acc, char** rows, Py_ssize_t n) noexcept
+    float ag_fold_f32(int op, const float* x, Py_ssize_t n) noexcept
+    double ag_fold_f64(int op, const double* x, Py_ssize_t n) noexcept
+    long long ag_fold_i64(int op, const long long* x, Py_ssize_t n) noexcept
+    void ag_fold_row_f32(int op, float* acc, const float* x, Py_ssize_t n) noexcept
+    void ag_fold_row_f64(int op, double* acc, const double* x, Py_ssize_t n) noexcept
+    void ag_fold_row_i64(int op, long long* acc, const long long* x, Py_ssize_t n) noexcept
+    void ag_fold_rows8_f32(int op, float* acc, char** rows, Py_ssize_t n) noexcept
+    void ag_fold_rows8_f64(int op, double* acc, char** rows, Py_ssize_t n) noexcept
+    void ag_fold_rows8_i64(int op, long long* acc, char** rows, Py_ssize_t n) noexcept
+    void ag_fold_columns_f32(int op, const float* x, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t w, float* acc) noexcept
+    void ag_fold_columns_f64(int op, const double* x, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t w, double* acc) noexcept
+    void ag_fold_columns_i64(int op, const long long* x, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t w,
+                             long long* acc) noexcept
+    void ag_fold_each_f32(int op, const float* x, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t n, float* out,
+                          Py_ssize_t step) noexcept
+    void ag_fold_each_f64(int op, const double* x, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t n, double* out,
+                          Py_ssize_t step) noexcept
+    void ag_fold_each_i64(int op, const long long* x, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t n, long long* out,
+                          Py_ssize_t step) noexcept
 
 ctypedef fused acc_t:
     float
     double
     long long
 
-cdef enum Op:
-    OP_SUM
-    OP_PROD
-    OP_MAX
-    OP_MIN
-
 
 cdef inline acc_t fold_contiguous(int op, const acc_t* x, Py_ssize_t n) noexcept nogil:
     """The fold of n contiguous elements; the identity of op when n is 0."""
     if acc_t is float:
-        if op == OP_SUM:
-            return ag_sum_f32(x, n)
-        if op == OP_PROD:
-            return ag_prod_block_f32(x, n)
-        return ag_max_block_f32(x, n) if op == OP_MAX else ag_min_block_f32(x, n)
+        return ag_fold_f32(op, x, n)
     elif acc_t is double:
-        if op == OP_SUM:
-            return ag_sum_f64(x, n)
-        if op == OP_PROD:
-            return ag_prod_block_f64(x, n)
-        return ag_max_block_f64(x, n) if op == OP_MAX else ag_min_block_f64(x, n)
+        return ag_fold_f64(op, x, n)
     else:
-        if op == OP_SUM:
-            return ag_sum_i64(x, n)
-        if op == OP_PROD:
-            return ag_prod_block_i64(x, n)
-        return ag_max_block_i64(x, n) if op == OP_MAX else ag_min_block_i64(x, n)
+        return ag_fold_i64(op, x, n)
 
 
 cdef inline void fold_row(int op, acc_t* acc, const acc_t* x, Py_ssize_t n) noexcept nogil:
     """acc[j] = acc[j] op x[j]"""
     if acc_t is float:
-        if op == OP_SUM:
-            ag_sum_row_f32(acc, x, n)
-        elif op == OP_PROD:
-            ag_prod_row_f32(acc, x, n)
-        elif op == OP_MAX:
-            ag_max_row_f32(acc, x, n)
-        else:
-            ag_min_row_f32(acc, x, n)
+        ag_fold_row_f32(op, acc, x, n)
     elif acc_t is double:
-        if op == OP_SUM:
-            ag_sum_row_f64(acc, x, n)
-        elif op == OP_PROD:
-            ag_prod_row_f64(acc, x, n)
-        elif op == OP_MAX:
-            ag_max_row_f64(acc, x, n)
-        else:
-            ag_min_row_f64(acc, x, n)
+        ag_fold_row_f64(op, acc, x, n)
     else:
-        if op == OP_SUM:
-            ag_sum_row_i64(acc, x, n)
-        elif op == OP_PROD:
-            ag_prod_row_i64(acc, x, n)
-        elif op == OP_MAX:
-            ag_max_row_i64(acc, x, n)
-        else:
-            ag_min_row_i64(acc, x, n)
+        ag_fold_row_i64(op, acc, x, n)
 
 
 cdef inline void fold_rows8(int op, acc_t* acc, char** rows, Py_ssize_t n) noexcept nogil:
     """acc[j] = acc[j] op (rows[0][j] op ... op rows[7][j], pairwise); the rows are contiguous acc_t."""
     if acc_t is float:
-        if op == OP_SUM:
-            ag_sum_rows8_f32(acc, rows, n)
-        elif op == OP_PROD:
-            ag_prod_rows8_f32(acc, rows, n)
-        elif op == OP_MAX:
-            ag_max_rows8_f32(acc, rows, n)
-        else:
-            ag_min_rows8_f32(acc, rows, n)
+        ag_fold_rows8_f32(op, acc, rows, n)
     elif acc_t is double:
-        if op == OP_SUM:
-            ag_sum_rows8_f64(acc, rows, n)
-        elif op == OP_PROD:
-            ag_prod_rows8_f64(acc, rows, n)
-        elif op == OP_MAX:
-            ag_max_rows8_f64(acc, rows, n)
-        else:
-            ag_min_rows8_f64(acc, rows, n)
+        ag_fold_rows8_f64(op, acc, rows, n)
     else:
-        if op == OP_SUM:
-            ag_sum_rows8_i64(acc, rows, n)
-        elif op == OP_PROD:
-            ag_prod_rows8_i64(acc, rows, n)
-        elif op == OP_MAX:
-            ag_max_rows8_i64(acc, rows, n)
-        else:
-            ag_min_rows8_i64(acc, rows, n)
+        ag_fold_rows8_i64(op, acc, rows, n)
+
+
+cdef inline void fold_columns(int op, const acc_t* x, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t w,
+                              acc_t* acc) noexcept nogil:
+    """acc[0:w] = the fold of 1 to 64 rows of w contiguous elements, `stride` elements apart."""
+    if acc_t is float:
+        ag_fold_columns_f32(op, x, rows, stride, w, acc)
+    elif acc_t is double:
+        ag_fold_columns_f64(op, x, rows, stride, w, acc)
+    else:
+        ag_fold_columns_i64(op, x, rows, stride, w, acc)
+
+
+cdef inline void fold_each(int op, const acc_t* x, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t n, acc_t* out,
+                           Py_ssize_t step) noexcept nogil:
+    """out[i * step] = the fold of row i, for rows of 1 to FOLD_BLOCK contiguous elements, `stride` elements apart."""
+    if acc_t is float:
+        ag_fold_each_f32(op, x, rows, stride, n, out, step)
+    elif acc_t is double:
+        ag_fold_each_f64(op, x, rows, stride, n, out, step)
+    else:
+        ag_fold_each_i64(op, x, rows, stride, n, out, step)
 
 
 cdef inline acc_t identity(int op, acc_t tag) noexcept nogil:

@@ -10,47 +10,32 @@
 
 from libc.math cimport INFINITY, isfinite
 from libc.stdlib cimport free, malloc
+from libc.string cimport memchr, memcmp
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
-from autograd_cy.kernels.fold cimport (OP_MAX, OP_MIN, OP_PROD, OP_SUM, acc_t, ag_sum_f32, ag_sum_f64, fold_contiguous, fold_row,
-                                       fold_rows8, identity)
+from autograd_cy.kernels.fold cimport (FOLD_BLOCK, OP_MAX, OP_MIN, OP_PROD, OP_SUM, acc_t, fold_columns, fold_contiguous,
+                                       fold_each, fold_row, fold_rows8, identity)
 from autograd_cy.kernels.table cimport (BLOCK, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX,
                                         REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, K)
 
-cdef extern from *:
-    """
-    #if defined(__has_include)
-    #if __has_include("vecmath.h")
-    #include "vecmath.h"
-    #define AG_VECMATH_H
-    #endif
-    #endif
-    #ifndef AG_VECMATH_H
-    #include <math.h>
-    #define ag_exp_f32 expf
-    #define ag_exp_f64 exp
-    #define ag_log_f32 logf
-    #define ag_log_f64 log
-    #define ag_pow_f32 powf
-    #define ag_pow_f64 pow
-    #endif
-    """
-    float ag_exp_f32(float x) noexcept nogil
-    double ag_exp_f64(double x) noexcept nogil
-    float ag_log_f32(float x) noexcept nogil
-    double ag_log_f64(double x) noexcept nogil
-    float ag_pow_f32(float x, float y) noexcept nogil
-    double ag_pow_f64(double x, double y) noexcept nogil
-    float fabsf(float x) noexcept nogil
-    double fabs(double x) noexcept nogil
-    float sqrtf(float x) noexcept nogil
-    double sqrt(double x) noexcept nogil
+cdef extern from "vecmath.h" nogil:
+    float ag_exp_f32(float x) noexcept
+    double ag_exp_f64(double x) noexcept
+    float ag_log_f32(float x) noexcept
+    double ag_log_f64(double x) noexcept
+    float ag_pow_f32(float x, float y) noexcept
+    double ag_pow_f64(double x, double y) noexcept
+    float fabsf(float x) noexcept
+    double fabs(double x) noexcept
+    float sqrtf(float x) noexcept
+    double sqrt(double x) noexcept
 
 cdef enum:
     SCRATCH = 1536            # accumulators of scratch memory on the stack: 12 KB, threads may have stacks of 64 KB
     STREAM = 1024             # elements of one block of a stream
     MANY = 1024               # most columns accumulated at once (with scratch memory from the heap)
-    PERIOD = 128              # narrow rows are tiled to at least this many columns: 150x10 takes 50 ns instead of 430
+    PERIOD = 128              # narrow rows are read as rows of 128 to 256 columns: 150x10 takes 50 ns instead of 430
+    FEW = 32                  # folds of at most so many elements go across rows, even when rows are contiguous
     LEVELS = 12               # levels of accumulators: 64 rows, then 16 times more per level
 
 cdef enum Before:             # what happens to an element before the unary function
@@ -307,19 +292,51 @@ cdef void fold_rows(const Plan* p, int nr, const Py_ssize_t* shape, const Py_ssi
         fold_row(op, acc, levels + level * w, w)
 
 
+cdef inline Py_ssize_t period(Py_ssize_t rows, Py_ssize_t w) noexcept nogil:
+    """How many narrow contiguous rows to read as one."""
+    cdef Py_ssize_t k = 1
+    while k * w < PERIOD and rows >= 4 * k:
+        k *= 2
+    return k
+
+
+cdef bint fold_few_rows(int op, const acc_t* x, Py_ssize_t rows, Py_ssize_t w, acc_t* acc) noexcept nogil:
+    """acc[0:w] = the fold of contiguous rows; False when there are too many for one level of accumulators."""
+    cdef acc_t wide[2 * PERIOD]
+    cdef Py_ssize_t k = period(rows, w), rest, j
+    if k == 1:
+        if rows > 64 or rows == 0:
+            return False
+        fold_columns(op, x, rows, w, w, acc)
+        return True
+    if rows // k > 64:
+        return False
+    fold_columns(op, x, rows // k, k * w, k * w, wide)
+    rest = rows % k * w
+    if rest:
+        fold_row(op, wide, x + rows * w - rest, rest)
+    while k > 1:
+        k //= 2
+        fold_row(op, wide, wide + k * w, k * w)
+    for j in range(w):
+        acc[j] = wide[j]
+    return True
+
+
 cdef void fold_many(const Plan* p, const char* x, Py_ssize_t w, int op, int before, int unary, const acc_t* by, acc_t* result,
                     acc_t* scratch, Py_ssize_t room) noexcept nogil:
     """result[0:w]: a row of outputs at once. Narrow contiguous rows are first read as fewer, longer rows."""
-    cdef Py_ssize_t column = p.kx[p.nk - 1], k = 1, n, wide, rest, j, i
+    cdef Py_ssize_t column = p.kx[p.nk - 1], k, n, wide, rest, j, i
     cdef Py_ssize_t shape[1]
     cdef Py_ssize_t strides[1]
     cdef acc_t* acc
     cdef acc_t* tiled
-    if p.nr == 1 and column == 1 and p.rx[0] == w and w <= PERIOD // 2:
+    if p.nr == 1 and column == 1 and p.rx[0] == w:
         n = p.rshape[0]
-        while k * w < PERIOD:
-            k *= 2
-        if n >= 2 * k and room >= k * w * (10 + levels_for(n // k)):
+        if p.direct and before == NOTHING and unary == PLAIN and fold_few_rows(op, <const acc_t*> x, n, w, result):
+            return
+        k = period(n, w)
+        if k > 1 and room >= k * w * (10 + levels_for(n // k)):
             wide = k * w
             acc = scratch
             tiled = scratch + wide
@@ -499,6 +516,23 @@ cdef int out_itemsize(int kind, int dtype) noexcept nogil:
     return <int> itemsize_of(dtype)
 
 
+cdef inline int fold_of(int kind) noexcept nogil:
+    """The fold that sum, mean, prod, max and min are."""
+    return (OP_SUM if kind <= REDUCE_MEAN else OP_PROD if kind == REDUCE_PROD else OP_MAX if kind == REDUCE_MAX else OP_MIN)
+
+
+cdef inline bint each_row(const Plan* p) noexcept nogil:
+    """Is every output the plain fold of one contiguous row?"""
+    return (p.kind <= REDUCE_MIN and p.direct and p.nr == 1 and p.rx[0] == 1 and 0 < p.count <= FOLD_BLOCK)
+
+
+cdef inline void divide(acc_t* out, Py_ssize_t n, Py_ssize_t stride, Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t i
+    if acc_t is float or acc_t is double:
+        for i in range(n):
+            out[i * stride] = <acc_t> (out[i * stride] / <double> count)
+
+
 cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil:
     """Every output: the outer kept dims by odometer, the innermost one in rows of outputs or one by one."""
     cdef double stack[SCRATCH]
@@ -515,6 +549,14 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
     for d in range(nk - 1):
         outer *= p.kshape[d]
         index[d] = 0
+    if each_row(p):
+        for i in range(outer):
+            if i:
+                advance_pair(nk - 1, p, index, &offset, &out_offset)
+            fold_each(fold_of(p.kind), <const acc_t*> x + offset, inner, kx, p.count, <acc_t*> out + out_offset, kout)
+            if p.kind == REDUCE_MEAN:
+                divide(<acc_t*> out + out_offset, inner, kout, p.count)
+        return
     if not p.rows:
         # Per column: result, by, two more for the rescaled norm, eight loaded rows and the levels of accumulators.
         per = 12 + levels_for(p.count)
@@ -569,6 +611,22 @@ cdef inline bint better(int op, acc_t a, acc_t b) noexcept nogil:
     return a > b if op == OP_MAX else a < b
 
 
+cdef inline Py_ssize_t find(const acc_t* x, Py_ssize_t n, acc_t value) noexcept nogil:
+    """The first position of a value (or of a NaN) that is there: 64 elements at a time, so that gcc vectorises."""
+    cdef Py_ssize_t i = 0, j
+    cdef int hits
+    while i + 64 <= n:
+        hits = 0
+        for j in range(64):
+            hits |= (x[i + j] == value) | is_nan(x[i + j])
+        if hits:
+            break
+        i += 64
+    while not (x[i] == value or is_nan(x[i])):
+        i += 1
+    return i
+
+
 cdef void arg_run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil:
     """The reduced dims are in their own order, so that positions count in row-major order."""
     cdef acc_t block[BLOCK]
@@ -596,18 +654,23 @@ cdef void arg_run(const Plan* p, const char* x, char* out, acc_t tag) noexcept n
         for j in range(outer):
             at = 0
             while at < inner:
-                n = min(inner - at, BLOCK)
+                n = min(inner - at, <Py_ssize_t> BLOCK)
                 b = <const acc_t*> (x + (offset + roffset + at * stride) * p.itemsize)
                 if not p.direct or stride != 1:
                     load(block, p.dtype, <const char*> b, n, stride)
                     b = block
+                if n <= FEW:
+                    for k in range(n):
+                        if better(op, b[k], best):
+                            best = b[k]
+                            where = position + k
+                    position += n
+                    at += n
+                    continue
                 m = fold_contiguous(op, b, n)
                 if better(op, m, best):
                     best = m
-                    k = 0
-                    while not (b[k] == m or (is_nan(m) and is_nan(b[k]))):
-                        k += 1
-                    where = position + k
+                    where = position + find(b, n, m)
                 position += n
                 at += n
             if outer > 1:
@@ -721,6 +784,8 @@ cdef bint make_plan(Plan* p, int ndim, const Py_ssize_t* shape, const char** x, 
             p.nk += 1
     coalesce(p)
     p.rows = p.nk == 0 or (p.nr > 0 and magnitude(p.rx[p.nr - 1]) < magnitude(p.kx[p.nk - 1]))
+    if p.rows and p.count <= FEW and p.nk and p.kshape[p.nk - 1] >= 8 and not (arg or each_row(p)):
+        p.rows = False        # many folds of a few elements
     return True
 
 
@@ -749,6 +814,11 @@ cdef void coalesce(Plan* p) noexcept nogil:
         p.nr = top + 1
 
 
+cdef bint bytes_any(const unsigned char* x, Py_ssize_t n) noexcept nogil:
+    """All bytes are equal exactly when x[:-1] equals x[1:]; libc compares 32 bytes and more at a time."""
+    return n > 0 and (x[0] != 0 or memcmp(x, x + 1, n - 1) != 0)
+
+
 cdef void general(int kind, int dtype, int ndim, const Py_ssize_t* shape, const char* x, const Py_ssize_t* x_strides,
                   char* out, const Py_ssize_t* out_strides, double param) noexcept nogil:
     cdef Plan p
@@ -774,6 +844,11 @@ cdef void general(int kind, int dtype, int ndim, const Py_ssize_t* shape, const 
             arg_run(&p, x, out, <long long> 0)
         else:
             arg_columns(&p, x, out, <long long> 0)
+    elif (kind == REDUCE_ANY or kind == REDUCE_ALL) and p.itemsize == 1 and p.nk == 0 and p.nr == 1 and p.rx[0] == 1:
+        if kind == REDUCE_ANY:
+            out[0] = bytes_any(<const unsigned char*> x, p.count)
+        else:
+            out[0] = memchr(x, 0, p.count) == NULL
     elif dtype == FLOAT32:
         run(&p, x, out, <float> 0)
     elif dtype == FLOAT64:
@@ -782,28 +857,51 @@ cdef void general(int kind, int dtype, int ndim, const Py_ssize_t* shape, const 
         run(&p, x, out, <long long> 0)
 
 
+cdef inline bint quick(int kind, int ndim, const Py_ssize_t* shape, const acc_t* x, const Py_ssize_t* x_strides, acc_t* out,
+                       const Py_ssize_t* out_strides) noexcept nogil:
+    """Plain folds of small contiguous arrays, without a plan: a plan takes 40 ns, a sum of 16 elements 2. False: not one."""
+    cdef Py_ssize_t n = 1, rows, w
+    cdef int d = ndim - 1, op = fold_of(kind)
+    while d >= 0:
+        if shape[d] != 1:
+            if out_strides[d] != 0 or x_strides[d] != n:
+                break
+            n *= shape[d]
+        d -= 1
+    if d < 0:
+        out[0] = fold_contiguous(op, x, n)
+        if kind == REDUCE_MEAN:
+            divide(out, 1, 1, n)
+        return True
+    if ndim != 2:
+        return False
+    rows = shape[0]
+    w = shape[1]
+    if x_strides[1] != 1 or x_strides[0] != w or rows < 2 or w < 2:
+        return False
+    if out_strides[1] == 0:
+        if w > FOLD_BLOCK:
+            return False
+        fold_each(op, x, rows, w, w, out, out_strides[0])
+        if kind == REDUCE_MEAN:
+            divide(out, rows, out_strides[0], w)
+        return True
+    if out_strides[0] != 0 or out_strides[1] != 1 or w > MANY or not fold_few_rows(op, x, rows, w, out):
+        return False
+    if kind == REDUCE_MEAN:
+        divide(out, w, 1, rows)
+    return True
+
+
 cdef void reduce(int kind, int dtype, int ndim, const Py_ssize_t* shape, const char* x, const Py_ssize_t* x_strides,
                  char* out, const Py_ssize_t* out_strides, double param) noexcept nogil:
-    """Small contiguous sums first: a sum of 16 elements must not pay for a plan."""
-    cdef Py_ssize_t n = 1
-    cdef int d = ndim - 1
-    cdef float s
-    cdef double t
-    if kind <= REDUCE_MEAN and dtype <= FLOAT64:
-        while d >= 0:
-            if shape[d] != 1:
-                if out_strides[d] != 0 or x_strides[d] != n:
-                    break
-                n *= shape[d]
-            d -= 1
-        if d < 0:
-            if dtype == FLOAT32:
-                s = ag_sum_f32(<const float*> x, n)
-                (<float*> out)[0] = s if kind == REDUCE_SUM else <float> (s / <double> n)
-            else:
-                t = ag_sum_f64(<const double*> x, n)
-                (<double*> out)[0] = t if kind == REDUCE_SUM else t / <double> n
-            return
+    if kind <= REDUCE_MIN:
+        if dtype == FLOAT32:
+            if quick(kind, ndim, shape, <const float*> x, x_strides, <float*> out, out_strides):
+                return
+        elif dtype == FLOAT64:
+            if quick(kind, ndim, shape, <const double*> x, x_strides, <double*> out, out_strides):
+                return
     general(kind, dtype, ndim, shape, x, x_strides, out, out_strides, param)
 
 

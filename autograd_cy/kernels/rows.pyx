@@ -11,26 +11,11 @@ from autograd_cy.array.dtype cimport FLOAT32
 from autograd_cy.kernels.fold cimport OP_MAX, OP_SUM, fold_contiguous
 from autograd_cy.kernels.table cimport BLOCK, K
 
-cdef extern from *:
-    """
-    #if defined(__has_include)
-    #if __has_include("vecmath.h")
-    #include "vecmath.h"
-    #define AG_VECMATH_H
-    #endif
-    #endif
-    #ifndef AG_VECMATH_H
-    #include <math.h>
-    #define ag_exp_f32 expf
-    #define ag_exp_f64 exp
-    #define ag_log_f32 logf
-    #define ag_log_f64 log
-    #endif
-    """
-    float ag_exp_f32(float x) noexcept nogil
-    double ag_exp_f64(double x) noexcept nogil
-    float ag_log_f32(float x) noexcept nogil
-    double ag_log_f64(double x) noexcept nogil
+cdef extern from "vecmath.h" nogil:
+    float ag_exp_f32(float x) noexcept
+    double ag_exp_f64(double x) noexcept
+    float ag_log_f32(float x) noexcept
+    double ag_log_f64(double x) noexcept
 
 ctypedef fused real:
     float
