@@ -62,7 +62,7 @@ def adam(int dtype, Py_ssize_t n, size_t p, size_t g, size_t m, size_t v, size_t
     start = time.perf_counter_ns()
     for r in range(repeat):
         K.adam(dtype, n, <char*> p, <const char*> g, <char*> m, <char*> v, <char*> vmax, lr, beta1, beta2, eps, weight_decay,
-               decoupled, maximize, step + r)
+               decoupled, maximize, step)
     return (time.perf_counter_ns() - start) / repeat
 
 

@@ -16,12 +16,18 @@ cdef extern from *:
     #include <float.h>
     #include <math.h>
     #define AG_EXTENDED (LDBL_MANT_DIG == 64)   /* x87: 11 bits more than double, in hardware */
+    typedef struct { double base, correction, root; long long n; } ag_power;
+    /* The last correction of each beta: all parameters of a model share the step. */
+    static _Thread_local ag_power ag_powers[2];     /* n = 0: none yet */
     """
     bint AG_EXTENDED
+    ctypedef struct Power "ag_power":
+        double base
+        double correction
+        double root
+        long long n
+    Power* ag_powers
     float sqrtf(float x) noexcept nogil
-    # Without restrict, gcc does not vectorise loops over this many pointers: too many overlaps to check for.
-    ctypedef float* f32 "float* __restrict"
-    ctypedef double* f64 "double* __restrict"
 
 ctypedef fused real:
     float
@@ -52,10 +58,21 @@ cdef double power(double base, long long n) noexcept nogil:
     return <double> result
 
 
+cdef inline void correct(Power* last, double beta, long long step) noexcept nogil:
+    """Bring up to date: 1 - beta ** step and its root."""
+    if last.n != step or last.base != beta:
+        last.base = beta
+        last.n = step
+        last.correction = 1 - power(beta, step)
+        last.root = sqrt(last.correction)
+
+
 cdef void sgd_loop(Py_ssize_t n, real* p, const real* g, real* buf, double lr, double momentum, double dampening,
                    double weight_decay, bint nesterov, bint maximize, bint first) noexcept nogil:
+    """A loop per combination, so that each has no branch; weight_decay 0 adds 0 * p."""
     cdef Py_ssize_t i
     cdef real d
+    cdef real b
     cdef real sign = -1 if maximize else 1
     cdef real decay = <real> weight_decay, mu = <real> momentum, rest = <real> (1 - dampening), step = <real> -lr
     if momentum == 0:
@@ -66,71 +83,118 @@ cdef void sgd_loop(Py_ssize_t n, real* p, const real* g, real* buf, double lr, d
             for i in range(n):
                 p[i] = p[i] + step * (sign * g[i] + decay * p[i])
         return
-    for i in range(n):
-        d = sign * g[i]
-        if weight_decay != 0:
-            d = d + decay * p[i]
-        buf[i] = d if first else mu * buf[i] + rest * d
-        d = d + mu * buf[i] if nesterov else buf[i]
-        p[i] = p[i] + step * d
-
-
-cdef inline real lerp(real a, real b, real weight) noexcept nogil:
-    """torch.lerp: exact at both ends"""
-    return a + weight * (b - a) if weight < <real> 0.5 else b - (b - a) * (<real> 1 - weight)   # a bare 1 is a double in C
+    if first:
+        for i in range(n):
+            buf[i] = sign * g[i] + decay * p[i]
+    elif not nesterov:
+        for i in range(n):
+            d = sign * g[i] + decay * p[i]
+            b = mu * buf[i] + rest * d
+            buf[i] = b
+            p[i] = p[i] + step * b
+        return
+    else:
+        for i in range(n):
+            buf[i] = mu * buf[i] + rest * (sign * g[i] + decay * p[i])
+    if nesterov:
+        for i in range(n):
+            d = sign * g[i] + decay * p[i]
+            p[i] = p[i] + step * (d + mu * buf[i])
+    else:
+        for i in range(n):
+            p[i] = p[i] + step * buf[i]
 
 
 cdef void adam_loop(Py_ssize_t n, real* p, const real* g, real* m, real* v, real* vmax, double lr, double beta1,
                     double beta2, double eps, double weight_decay, bint decoupled, bint maximize,
                     long long step) noexcept nogil:
+    """Options are numbers, not branches, so that gcc vectorises: a decay of 0 adds 0 * p, a shrink of 1 keeps p."""
     cdef Py_ssize_t i
     cdef real d
+    cdef real k
     cdef real w
     cdef real x
     cdef real sign = -1 if maximize else 1
-    cdef real decay = <real> weight_decay, shrink = <real> (1 - lr * weight_decay)
-    cdef real weight1 = <real> (1 - beta1), b2 = <real> beta2, weight2 = <real> (1 - beta2), e = <real> eps
-    cdef real size = <real> -(lr / (1 - power(beta1, step))), correction = <real> sqrt(1 - power(beta2, step))
-    cdef bint adds = weight_decay != 0 and not decoupled, shrinks = weight_decay != 0 and decoupled
-    for i in range(n):
-        d = sign * g[i]
-        x = p[i]
-        if shrinks:
-            x = x * shrink
-        if adds:
-            d = d + decay * x
-        m[i] = lerp(m[i], d, weight1)
-        w = v[i] * b2 + weight2 * d * d
-        v[i] = w
-        if vmax != NULL:
-            w = w if w > vmax[i] or w != w else vmax[i]
+    cdef real decay = <real> (0 if decoupled else weight_decay), shrink = <real> (1 - lr * weight_decay if decoupled else 1)
+    cdef real b2 = <real> beta2, weight2 = <real> (1 - beta2), e = <real> eps
+    cdef real size, scale2
+    cdef real weight1 = <real> (1 - beta1)
+    cdef bint near = weight1 < <real> 0.5    # torch.lerp starts from the nearer end
+    cdef Power* last = ag_powers             # once: each look at thread-local memory is a call
+    correct(last, beta1, step)
+    correct(last + 1, beta2, step)
+    size = <real> -(lr / last[0].correction)
+    scale2 = <real> last[1].root
+    if not near:
+        weight1 = weight1 - <real> 1
+    if vmax == NULL:
+        for i in range(n):
+            x = p[i] * shrink
+            d = sign * g[i] + decay * x
+            k = m[i]
+            k = (k if near else d) + weight1 * (d - k)
+            m[i] = k
+            w = v[i] * b2 + weight2 * d * d
+            v[i] = w
+            p[i] = x + size * k / (root(w) / scale2 + e)
+    else:
+        for i in range(n):
+            x = p[i] * shrink
+            d = sign * g[i] + decay * x
+            k = m[i]
+            k = (k if near else d) + weight1 * (d - k)
+            m[i] = k
+            w = v[i] * b2 + weight2 * d * d
+            v[i] = w
+            d = vmax[i]
+            w = d if d > w else w            # a NaN w stays; a NaN vmax came from a NaN v, which lasts
             vmax[i] = w
-        p[i] = x + size * m[i] / (root(w) / correction + e)
+            p[i] = x + size * k / (root(w) / scale2 + e)
 
 
 cdef void rmsprop_loop(Py_ssize_t n, real* p, const real* g, real* square_avg, real* buf, real* grad_avg, double lr,
                        double alpha, double eps, double weight_decay, double momentum, bint maximize) noexcept nogil:
-    cdef Py_ssize_t i
+    """In blocks: what g is divided by, then the update."""
+    cdef Py_ssize_t i, at = 0, m
+    cdef real avg[BLOCK]
     cdef real d
-    cdef real avg
+    cdef real k
     cdef real sign = -1 if maximize else 1
     cdef real a = <real> alpha, rest = <real> (1 - alpha), e = <real> eps, decay = <real> weight_decay
-    cdef real mu = <real> momentum, step = <real> -lr
-    for i in range(n):
-        d = sign * g[i]
-        if weight_decay != 0:
-            d = d + decay * p[i]
-        avg = square_avg[i] * a + rest * d * d
-        square_avg[i] = avg
+    cdef real mu = <real> momentum, step = <real> -lr, weight = rest
+    cdef bint near = rest < <real> 0.5
+    if not near:
+        weight = weight - <real> 1
+    while at < n:
+        m = min(n - at, <Py_ssize_t> BLOCK)
+        for i in range(m):
+            d = sign * g[i] + decay * p[i]
+            k = square_avg[i] * a + rest * d * d
+            square_avg[i] = k
+            avg[i] = k
         if grad_avg != NULL:
-            grad_avg[i] = lerp(grad_avg[i], d, rest)
-            avg = avg - grad_avg[i] * grad_avg[i]
-        avg = root(avg) + e
+            for i in range(m):
+                d = sign * g[i] + decay * p[i]
+                k = grad_avg[i]
+                k = (k if near else d) + weight * (d - k)
+                grad_avg[i] = k
+                avg[i] = avg[i] - k * k
+            grad_avg += m
         if momentum > 0:
-            buf[i] = buf[i] * mu + d / avg
-            p[i] = p[i] + step * buf[i]
+            for i in range(m):
+                d = sign * g[i] + decay * p[i]
+                k = buf[i] * mu + d / (root(avg[i]) + e)
+                buf[i] = k
+                p[i] = p[i] + step * k
+            buf += m
         else:
-            p[i] = p[i] + step * d / avg
+            for i in range(m):
+                d = sign * g[i] + decay * p[i]
+                p[i] = p[i] + step * d / (root(avg[i]) + e)
+        p += m
+        g += m
+        square_avg += m
+        at += m
 
 
 cdef double squares(Py_ssize_t n, const real* x) noexcept nogil:
