@@ -2,13 +2,11 @@
 #
 # Relies on fold.pxd (sums and maxima of a row) and on vecmath.h.  The engine relies on it, through K.
 #
-# Narrow rows are handled in groups whose elements fit the cache, so that exp runs over one long vector: per row, exp of
-# three elements costs as much as of sixteen.
-
-from libc.math cimport INFINITY
+# Narrow rows are transposed in groups, so that every loop runs over the rows: exp of three elements costs as much as of
+# sixteen, and one log per row costs more than all the rest.
 
 from autograd_cy.array.dtype cimport FLOAT32
-from autograd_cy.kernels.fold cimport OP_MAX, OP_SUM, fold_contiguous
+from autograd_cy.kernels.fold cimport OP_MAX, OP_SUM, fold_contiguous, fold_each, fold_row
 from autograd_cy.kernels.table cimport BLOCK, K
 
 cdef extern from "vecmath.h" nogil:
@@ -22,16 +20,15 @@ ctypedef fused real:
     double
 
 cdef enum:
-    NARROW = 32               # columns up to which rows are handled in groups
+    NARROW = 16               # columns up to which rows are transposed in groups
+    GROUP = 64                # rows of a group: 64 x 16 doubles are 8 KB of stack
 
 
-cdef void exp_block(real* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        if real is float:
-            x[i] = ag_exp_f32(x[i])
-        else:
-            x[i] = ag_exp_f64(x[i])
+cdef inline real exp_of(real x) noexcept nogil:
+    if real is float:
+        return ag_exp_f32(x)
+    else:
+        return ag_exp_f64(x)
 
 
 cdef inline real log_of(real x) noexcept nogil:
@@ -41,89 +38,88 @@ cdef inline real log_of(real x) noexcept nogil:
         return ag_log_f64(x)
 
 
-cdef inline real row_max(const real* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef real m
-    if n >= NARROW:
-        return fold_contiguous(OP_MAX, x, n)
-    m = x[0]                  # a NaN shows through the exponentials anyway
-    for i in range(1, n):
-        m = x[i] if x[i] > m else m
-    return m
-
-
-cdef inline real row_sum(const real* x, Py_ssize_t n) noexcept nogil:
-    return fold_contiguous(OP_SUM, x, n)
-
-
-cdef Py_ssize_t group_of(Py_ssize_t cols) noexcept nogil:
-    """Rows handled at once."""
-    return BLOCK // cols if cols <= NARROW else 1
-
-
-cdef void softmax_group(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* y, real* logs) noexcept nogil:
-    """y = exp(x - max) / sum; when logs is not NULL, also logs[i] = max + log(sum) of row i."""
-    cdef Py_ssize_t i, j
-    cdef real m
-    cdef real s
-    cdef const real* a
-    cdef real* b
-    for i in range(rows):
-        a = x + i * cols
-        b = y + i * cols
-        m = row_max(a, cols)
-        if logs != NULL:
-            logs[i] = m
-        for j in range(cols):
-            b[j] = a[j] - m
-    exp_block(y, rows * cols)
-    for i in range(rows):
-        b = y + i * cols
-        s = row_sum(b, cols)
-        if logs != NULL:
-            logs[i] += log_of(s)
-        s = <real> 1 / s
-        for j in range(cols):
-            b[j] = b[j] * s
-
-
-cdef void log_softmax_group(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* y) noexcept nogil:
-    """y = (x - max) - log(sum(exp(x - max)))"""
-    cdef Py_ssize_t i, j, at, n
-    cdef real block[BLOCK]
-    cdef real sums[BLOCK]
-    cdef real m
-    cdef real s
-    cdef const real* a
-    cdef real* b
-    for i in range(rows):
-        a = x + i * cols
-        b = y + i * cols
-        m = row_max(a, cols)
-        for j in range(cols):
-            b[j] = a[j] - m
-    if rows * cols <= BLOCK:
-        for i in range(rows * cols):
-            block[i] = y[i]
-        exp_block(block, rows * cols)
+cdef void narrow_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* y, real* logs, bint log) noexcept nogil:
+    """softmax_rows for up to GROUP rows of up to NARROW columns, transposed: every loop runs over the rows."""
+    cdef real t[GROUP * NARROW]
+    cdef real largest[GROUP]
+    cdef real sums[GROUP]
+    cdef Py_ssize_t i, c
+    cdef real* column
+    for c in range(cols):
+        column = t + c * GROUP
         for i in range(rows):
-            sums[i] = log_of(row_sum(block + i * cols, cols))
-    else:                     # one long row
-        at = n = 0
-        s = 0
+            column[i] = x[i * cols + c]
+    for i in range(rows):
+        largest[i] = t[i]
+        sums[i] = 0
+    for c in range(1, cols):
+        fold_row(OP_MAX, largest, t + c * GROUP, rows)
+    if log:
+        for c in range(cols):
+            column = t + c * GROUP
+            for i in range(rows):
+                column[i] = column[i] - largest[i]
+                sums[i] = sums[i] + exp_of(column[i])
+        for i in range(rows):
+            sums[i] = log_of(sums[i])
+        for c in range(cols):
+            column = t + c * GROUP
+            for i in range(rows):
+                y[i * cols + c] = column[i] - sums[i]
+        return
+    for c in range(cols):
+        column = t + c * GROUP
+        for i in range(rows):
+            column[i] = exp_of(column[i] - largest[i])
+            sums[i] = sums[i] + column[i]
+    if logs != NULL:
+        for i in range(rows):
+            logs[i] = largest[i] + log_of(sums[i])
+    for i in range(rows):
+        sums[i] = <real> 1 / sums[i]
+    for c in range(cols):
+        column = t + c * GROUP
+        for i in range(rows):
+            y[i * cols + c] = column[i] * sums[i]
+
+
+cdef void wide_row(Py_ssize_t cols, const real* x, real* y, real* logs, bint log) noexcept nogil:
+    cdef Py_ssize_t j, at = 0, n
+    cdef real block[BLOCK]
+    cdef real m = fold_contiguous(OP_MAX, x, cols)
+    cdef real s = 0
+    if log:
         while at < cols:
             n = min(cols - at, <Py_ssize_t> BLOCK)
             for j in range(n):
-                block[j] = y[at + j]
-            exp_block(block, n)
-            s += row_sum(block, n)
+                block[j] = exp_of(x[at + j] - m)
+            s += fold_contiguous(OP_SUM, block, n)
             at += n
-        sums[0] = log_of(s)
-    for i in range(rows):
-        b = y + i * cols
-        s = sums[i]
+        s = log_of(s)
         for j in range(cols):
-            b[j] = b[j] - s
+            y[j] = x[j] - m - s
+        return
+    for j in range(cols):
+        y[j] = exp_of(x[j] - m)
+    s = fold_contiguous(OP_SUM, y, cols)
+    if logs != NULL:
+        logs[0] = m + log_of(s)
+    s = <real> 1 / s
+    for j in range(cols):
+        y[j] = y[j] * s
+
+
+cdef inline Py_ssize_t group_of(Py_ssize_t cols) noexcept nogil:
+    """Rows handled at once."""
+    return GROUP if cols <= NARROW else 1
+
+
+cdef void softmax_group(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* y, real* logs, bint log) noexcept nogil:
+    """y = exp(x - max) / sum, or its logarithm; when logs is not NULL, also logs[i] = max + log(sum) of row i."""
+    if cols <= NARROW:
+        narrow_rows(rows, cols, x, y, logs, log)
+    else:
+        wide_row(cols, x, y, logs, log)
 
 
 cdef void softmax_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* out, bint log) noexcept nogil:
@@ -132,53 +128,72 @@ cdef void softmax_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* ou
         return
     while i < rows:
         n = min(group_of(cols), rows - i)
-        if log:
-            log_softmax_group(n, cols, x + i * cols, out + i * cols)
-        else:
-            softmax_group(n, cols, x + i * cols, out + i * cols, NULL)
+        softmax_group(n, cols, x + i * cols, out + i * cols, NULL, log)
         i += n
+
+
+cdef void narrow_backward(Py_ssize_t rows, Py_ssize_t cols, const real* g, const real* y, real* dx, bint log) noexcept nogil:
+    """backward_rows for up to GROUP rows of up to NARROW columns."""
+    cdef real t[GROUP * NARROW]
+    cdef real sums[GROUP]
+    cdef Py_ssize_t i, j, k = 0, n = rows * cols
+    if log:
+        fold_each(OP_SUM, g, rows, cols, cols, sums, 1)
+        for i in range(n):
+            t[i] = exp_of(y[i])
+        for i in range(rows):
+            for j in range(cols):
+                dx[k] = g[k] - t[k] * sums[i]
+                k += 1
+        return
+    for i in range(n):
+        t[i] = g[i] * y[i]
+    fold_each(OP_SUM, t, rows, cols, cols, sums, 1)
+    for i in range(rows):
+        for j in range(cols):
+            dx[k] = y[k] * (g[k] - sums[i])
+            k += 1
 
 
 cdef void backward_rows(Py_ssize_t rows, Py_ssize_t cols, const real* g, const real* y, real* dx, bint log) noexcept nogil:
     """softmax: y * (g - sum(g * y)); log_softmax: g - exp(y) * sum(g)"""
-    cdef Py_ssize_t i, j, k, at, n
+    cdef Py_ssize_t i = 0, j, at, n
     cdef real block[BLOCK]
     cdef real s
-    cdef const real* a
-    cdef const real* b
-    cdef real* d
-    for i in range(rows):
-        a = g + i * cols
-        b = y + i * cols
-        d = dx + i * cols
-        if log:
-            s = row_sum(a, cols)
-            at = 0
-            while at < cols:
-                n = min(cols - at, <Py_ssize_t> BLOCK)
-                for j in range(n):
-                    block[j] = b[at + j]
-                exp_block(block, n)
-                for j in range(n):
-                    d[at + j] = a[at + j] - block[j] * s
-                at += n
+    if cols == 0:
+        return
+    while i < rows:
+        if cols <= NARROW:
+            n = min(<Py_ssize_t> GROUP, rows - i)
+            narrow_backward(n, cols, g, y, dx, log)
         else:
-            s = 0
-            at = 0
-            while at < cols:
-                n = min(cols - at, <Py_ssize_t> BLOCK)
-                for j in range(n):
-                    block[j] = a[at + j] * b[at + j]
-                s += row_sum(block, n)
-                at += n
-            for j in range(cols):
-                d[j] = b[j] * (a[j] - s)
+            n = 1
+            if log:
+                s = fold_contiguous(OP_SUM, g, cols)
+                for j in range(cols):
+                    dx[j] = g[j] - exp_of(y[j]) * s
+            else:
+                s = 0
+                at = 0
+                while at < cols:
+                    n = min(cols - at, <Py_ssize_t> BLOCK)
+                    for j in range(n):
+                        block[j] = g[at + j] * y[at + j]
+                    s += fold_contiguous(OP_SUM, block, n)
+                    at += n
+                n = 1
+                for j in range(cols):
+                    dx[j] = y[j] * (g[j] - s)
+        i += n
+        g += n * cols
+        y += n * cols
+        dx += n * cols
 
 
 cdef Py_ssize_t entropy_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, const long long* target, const real* weight,
                              long long ignore_index, double smoothing, real* prob, real* losses) noexcept nogil:
     cdef Py_ssize_t i = 0, j, k, n, bad = -1
-    cdef real logs[BLOCK]
+    cdef real logs[GROUP]
     cdef real s
     cdef real loss
     cdef real w
@@ -189,7 +204,7 @@ cdef Py_ssize_t entropy_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, co
     i = 0
     while i < rows:
         n = min(group_of(cols), rows - i)
-        softmax_group(n, cols, x + i * cols, prob + i * cols, logs)
+        softmax_group(n, cols, x + i * cols, prob + i * cols, logs, False)
         for k in range(n):
             if target[i + k] == ignore_index:
                 losses[i + k] = 0
@@ -216,7 +231,7 @@ cdef void entropy_backward_rows(Py_ssize_t rows, Py_ssize_t cols, const real* g,
     cdef const real* p
     cdef real* d
     if weight != NULL and smoothing != 0:
-        total = row_sum(weight, cols)
+        total = fold_contiguous(OP_SUM, weight, cols)
     for i in range(rows):
         p = prob + i * cols
         d = dx + i * cols
