@@ -58,6 +58,7 @@ cdef class Node:
     cdef Saved* saved
     cdef PyObject* attrs              # tuple, or NULL
     cdef PyObject* extra              # tuple of aux values that the rule needs, or NULL
+    cdef PyObject* watchers           # list of weak references to tensors that retain their gradient; or NULL
     cdef PyObject* code               # where the user's code made it: code object and instruction offset
     cdef int lasti
     cdef unsigned char released       # saved values were given back by a backward pass

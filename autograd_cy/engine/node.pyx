@@ -94,6 +94,7 @@ cdef inline void node_init(Node node, int opcode, int n_edges) noexcept:
     node.mask = 0
     node.attrs = NULL
     node.extra = NULL
+    node.watchers = NULL
     node.code = NULL
     node.released = node.reduction = node.cyclic = node.queued = 0
     node.pending_one = NULL
@@ -176,6 +177,9 @@ cdef void node_empty(Node node) noexcept:
         node.edges = node.edge_room
     o = node.attrs
     node.attrs = NULL
+    Py_XDECREF(o)
+    o = node.watchers
+    node.watchers = NULL
     Py_XDECREF(o)
     o = node.code
     node.code = NULL

@@ -112,3 +112,4 @@ cdef inline bint is_exclusive(PyObject* o) noexcept:
 
 cdef int set_grad(Tensor t, PyObject* value) noexcept
 cdef void tensor_make_cyclic(Tensor t) noexcept
+cdef int watch(Tensor t) except -1

@@ -21,6 +21,8 @@ from autograd_cy.engine.object cimport (
     AG_TYPE, ag_set_in_type, ag_untrack, visitproc,
 )
 
+import weakref
+
 from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.ops import TABLE
 
@@ -159,8 +161,9 @@ cdef class Tensor:
         """Keep this inner tensor's gradient in `grad` after backward; no effect on leaves."""
         if not self.requires_grad_:
             raise RuntimeError("retain_grad: the tensor does not require gradients")
-        if self.node != NULL:
+        if self.node != NULL and not self.flags & RETAINS_GRAD:
             self.flags |= RETAINS_GRAD
+            watch(self)
 
     def numel(self):
         """Number of elements."""
@@ -405,6 +408,18 @@ cdef class Tensor:
 
 
 cdef char** FORMATS = ["f", "d", "q", "i", "B", "?"]
+
+
+cdef int watch(Tensor t) except -1:
+    """Let the node of t know that t retains its gradient."""
+    cdef Node node = <Node> t.node
+    cdef list watchers
+    if node.watchers == NULL:
+        watchers = []
+        Py_INCREF(watchers)
+        node.watchers = <PyObject*> watchers
+    (<list> node.watchers).append(weakref.ref(t))
+    return 0
 
 
 cdef object logical(int opcode, str sign, object left, object right):

@@ -13,7 +13,7 @@ cdef enum:
     MAX_LOOPS = 1024
     BLOCK = 1024              # elements per block of scratch memory
 
-cdef enum Variant:            # which inputs of a loop are one repeated value (pointer to a single element)
+cdef enum:                    # variants: which inputs of a loop are one repeated value (pointer to a single element)
     ALL_VECTORS = 0
     LAST_SCALAR = 1           # the last input; loops of exactly two inputs only
     FIRST_SCALAR = 2          # the first input; loops of two or more inputs

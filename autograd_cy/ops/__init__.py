@@ -3,7 +3,7 @@
 Relies on nothing. The build, the engine, the tests, the documentation and the benchmarks read it.
 """
 
-from .codegen import is_masked, loop_ids, rule_inputs
+from .codegen import is_identity, is_masked, loop_ids, rule_inputs
 from .rows import Row
 from .table import TABLE
 
@@ -15,4 +15,4 @@ def loop_id(name):
     return LOOP_IDS[name]
 
 
-__all__ = ["LOOP_IDS", "Row", "TABLE", "is_masked", "loop_id", "rule_inputs"]
+__all__ = ["LOOP_IDS", "Row", "TABLE", "is_identity", "is_masked", "loop_id", "rule_inputs"]

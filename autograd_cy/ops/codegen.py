@@ -67,6 +67,11 @@ def is_masked(row, name):
     return needs_mask(expression, {p for p in rule_inputs(row, name) if p != "g"})
 
 
+def is_identity(row, name):
+    """Whether the derivative for input `name` is g itself."""
+    return row.rules[name](*map(Symbol, row.parameters(name))) is Symbol("g")
+
+
 def loops():
     """All loops in the order of their ids."""
     result = []

@@ -1,0 +1,747 @@
+# Running one elementwise row: promotion, broadcasting, the loop, recording; out of place and in place.
+#
+# Relies on array, kernels, node, tensor, record and the table. Operators and the generated functions call `unary`, `binary`,
+# `elementwise` and `inplace`; the backward rules call them too.
+#
+# The fast path comes first: two tensors of one dtype that share a dense layout, or one and a number, go straight to their loop.
+
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, N_DTYPES, UINT8, itemsize_of
+from autograd_cy.array.layout cimport (
+    CONTIGUOUS, DENSE, OVERLAPPING, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref,
+    layout_dense_like, layout_incref, layout_scalar, same_layout, same_shape, shape_tuple, strides_of,
+)
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.node cimport (
+    MEAN_REDUCTION, NO_REDUCTION, SAVED_BOOL, SAVED_FLOAT, SAVED_INT, Node, node_new, remember_line,
+)
+from autograd_cy.engine.record cimport (
+    refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
+)
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
+from autograd_cy.kernels.table cimport (
+    ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand,
+)
+
+import numpy as np
+
+from autograd_cy import ops
+from autograd_cy.array.dtypes import DTYPES, as_dtype
+from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.ops import TABLE
+
+cdef int POW = OPCODES["pow"], SQUARE = OPCODES["square"], SQRT = OPCODES["sqrt"], RECIPROCAL = OPCODES["reciprocal"]
+cdef int SUB = OPCODES["sub"], NEG = OPCODES["neg"], MUL = OPCODES["mul"], FLOOR_DIVIDE = OPCODES["floor_divide"]
+cdef int REMAINDER = OPCODES["remainder"]
+cdef tuple NAMES = tuple(TABLE)
+cdef int default_float = FLOAT32
+
+
+def _fill_ops():
+    codes = {"float": (1, 1, 0, 0, 0, 0), "number": (1, 1, 1, 1, 1, 0), "all": (1, 1, 1, 1, 1, 1)}
+    for opcode, row in enumerate(TABLE.values()):
+        OPS[opcode].loop = -1
+        if row.kind != "elementwise":
+            continue
+        OPS[opcode].n_inputs = len(row.inputs)
+        OPS[opcode].n_attrs = len(row.attrs)
+        OPS[opcode].loop = ops.loop_id(row.name)
+        OPS[opcode].bool_result = row.result == "bool"
+        OPS[opcode].bool_first = row.types.get(row.inputs[0]) == "bool"
+        for i in range(N_DTYPES):
+            OPS[opcode].direct[i] = codes[row.dtypes][i]
+        places = {name: i for i, name in enumerate((*row.inputs, "y"))} | {"g": -1}
+        for i, name in enumerate(row.inputs):
+            OPS[opcode].dloop[i] = -1
+            if name in row.rules:
+                OPS[opcode].dloop[i] = ops.loop_id(f"{row.name}.d{name}")
+                needed = ops.rule_inputs(row, name)
+                OPS[opcode].identity[i] = ops.is_identity(row, name)
+                OPS[opcode].n_rule_inputs[i] = len(needed)
+                for k, parameter in enumerate(needed):
+                    OPS[opcode].rule_inputs[i][k] = places[parameter]
+                    if parameter != "g":
+                        OPS[opcode].need[i] |= 1 << places[parameter]
+
+
+_fill_ops()
+
+
+# ---- dtypes
+
+cdef int default_dtype() noexcept:
+    return default_float
+
+
+def get_default_dtype():
+    """The dtype of tensors made from Python floats (float32 unless changed)."""
+    return DTYPES[default_float]
+
+
+def set_default_dtype(dtype):
+    """Make tensors from Python floats float32 or float64."""
+    global default_float
+    dtype = as_dtype(dtype)
+    if not dtype.is_floating_point:
+        raise TypeError(f"set_default_dtype: expected a floating-point dtype, got {dtype.name}")
+    default_float = dtype.code
+
+
+cdef str dtype_name(int dtype):
+    return DTYPES[dtype].name
+
+
+cdef inline int category(int dtype) noexcept nogil:
+    """0 bool, 1 integer, 2 floating point; of no dtype (-1) likewise -1."""
+    if dtype < 0:
+        return -1
+    return 2 if dtype <= FLOAT64 else 0 if dtype == BOOL else 1
+
+
+cdef int promote(int a, int b) noexcept nogil:
+    """The dtype that holds values of both (PyTorch's promote_types); -1 stands for none."""
+    if a < 0:
+        return b
+    if b < 0 or a == b:
+        return a
+    if category(a) != category(b):
+        return a if category(a) > category(b) else b
+    if category(a) == 2:
+        return FLOAT64
+    return INT64 if a == INT64 or b == INT64 else INT32 if a == INT32 or b == INT32 else UINT8
+
+
+cdef inline int combine(int higher, int lower) noexcept nogil:
+    """PyTorch's rule: what ranks lower (0-d tensors, numbers) matters only by a higher category."""
+    if category(higher) >= category(lower):
+        return higher if higher != BOOL else promote(higher, lower)
+    return promote(higher, lower)
+
+
+cdef int common_dtype(int n, Operand_* args, int first) except -2:
+    cdef int with_dims = -1
+    cdef int zero_dims = -1
+    cdef int numbers = -1
+    cdef int i
+    cdef Tensor t
+    for i in range(first, n):
+        if args[i].tensor == NULL:
+            numbers = promote(numbers, default_float if args[i].kind == SAVED_FLOAT else INT64 if args[i].kind == SAVED_INT else BOOL)
+        elif (<Tensor> args[i].tensor).layout.ndim:
+            with_dims = promote(with_dims, (<Tensor> args[i].tensor).dtype_)
+        else:
+            zero_dims = promote(zero_dims, (<Tensor> args[i].tensor).dtype_)
+    return combine(with_dims, combine(zero_dims, numbers))
+
+
+cdef int compute_dtype(int opcode, int dtype) except -1:
+    """What the row computes in for operands of this common dtype."""
+    if OPS[opcode].direct[dtype]:
+        return dtype
+    if OPS[opcode].direct[INT64]:                # "number": everything but bool
+        raise RuntimeError(f"{NAMES[opcode]}: not defined for bool tensors; use logical operations or convert to an integer dtype")
+    return default_float
+
+
+# ---- operands
+
+cdef int read_operand(PyObject* o, Operand_* operand) except -1:
+    """0; 1 where the object is nothing that tensors combine with; 2 for an array, of which the caller makes a tensor."""
+    cdef object x = <object> o
+    operand.tensor = NULL
+    if is_tensor(o):
+        operand.tensor = o
+    elif isinstance(x, bool):
+        operand.kind = SAVED_BOOL
+        operand.integer = x
+        operand.number = x
+    elif isinstance(x, float):
+        operand.kind = SAVED_FLOAT
+        operand.number = x
+        operand.integer = 0
+    elif isinstance(x, int):
+        operand.kind = SAVED_INT
+        operand.number = x
+        operand.integer = x if -(1 << 63) <= x < 1 << 63 else 0
+    elif isinstance(x, np.generic):
+        return read_numpy_scalar(x, operand)
+    elif hasattr(x, "__array__"):
+        return 2
+    else:
+        return 1
+    return 0
+
+
+cdef int read_numpy_scalar(object x, Operand_* operand) except -1:
+    kind = x.dtype.kind
+    if kind == "f":
+        operand.kind, operand.number = SAVED_FLOAT, float(x)
+    elif kind in "iu":
+        operand.kind, operand.integer = SAVED_INT, int(x)
+        operand.number = operand.integer
+    elif kind == "b":
+        operand.kind, operand.integer = SAVED_BOOL, bool(x)
+        operand.number = operand.integer
+    else:
+        return 1
+    return 0
+
+
+cdef void write_number(Operand_* x, int dtype, char* place) noexcept:
+    if dtype == FLOAT32:
+        (<float*> place)[0] = <float> x.number
+    elif dtype == FLOAT64:
+        (<double*> place)[0] = x.number
+    elif x.kind == SAVED_FLOAT:
+        if dtype == INT64:
+            (<long long*> place)[0] = <long long> x.number
+        elif dtype == INT32:
+            (<int*> place)[0] = <int> x.number
+        elif dtype == UINT8:
+            (<unsigned char*> place)[0] = <unsigned char> <long long> x.number
+        else:
+            (<unsigned char*> place)[0] = x.number != 0
+    elif dtype == INT64:
+        (<long long*> place)[0] = x.integer
+    elif dtype == INT32:
+        (<int*> place)[0] = <int> x.integer
+    elif dtype == UINT8:
+        (<unsigned char*> place)[0] = <unsigned char> x.integer
+    else:
+        (<unsigned char*> place)[0] = x.integer != 0
+
+
+cdef PyObject* number_tensor(double value, int dtype) except NULL:
+    """A 0-d tensor."""
+    cdef Layout* layout = layout_scalar()
+    cdef PyObject* o = tensor_new(layout, dtype)
+    cdef Operand_ x
+    layout_decref(layout)
+    x.number, x.integer, x.kind = value, <long long> value, SAVED_FLOAT
+    write_number(&x, dtype, (<Tensor> o).data)
+    return o
+
+
+cdef PyObject* as_operand_tensor(PyObject* o, int like_dtype) except NULL:
+    cdef Operand_ x
+    if is_tensor(o):
+        Py_INCREF(<object> o)
+        return o
+    if like_dtype >= 0 and read_operand(o, &x) == 0 and x.tensor == NULL:
+        if like_dtype > FLOAT64 and x.kind == SAVED_FLOAT:
+            like_dtype = default_float
+        result = <object> number_tensor(0, like_dtype)
+        Py_DECREF(result)
+        write_number(&x, like_dtype, (<Tensor> result).data)
+    else:
+        from autograd_cy.engine.creation import as_tensor
+        result = as_tensor(<object> o)
+    Py_INCREF(result)
+    return <PyObject*> result
+
+
+# ---- copies
+
+cdef int copy_into(Tensor dst, Tensor src) except -1:
+    """dst = src, converted; shapes are equal or src broadcasts. The memory must not partly overlap."""
+    cdef Py_ssize_t strides[MAX_NDIM]
+    broadcast_strides(src.layout, dst.layout, strides)
+    if dst.layout.numel >= GRAIN:
+        with nogil:
+            K.copy(dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data, strides)
+    else:
+        K.copy(dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data, strides)
+    return 0
+
+
+cdef PyObject* copy_of(Tensor x, Layout* layout) except NULL:
+    """A copy with the given dense layout of the same shape."""
+    cdef PyObject* o = tensor_new(layout, x.dtype_)
+    copy_into(<Tensor> o, x)
+    return o
+
+
+cdef PyObject* contiguous_of(Tensor x) except NULL:
+    cdef Layout* layout
+    cdef PyObject* o
+    if x.layout.flags & CONTIGUOUS:
+        Py_INCREF(x)
+        return <PyObject*> x
+    layout = layout_contiguous_like(x.layout)
+    o = copy_of(x, layout)
+    layout_decref(layout)
+    return o
+
+
+cdef PyObject* converted(Tensor x, int dtype) except NULL:
+    cdef Layout* layout
+    cdef PyObject* o
+    if x.dtype_ == dtype:
+        Py_INCREF(x)
+        return <PyObject*> x
+    layout = layout_dense_like(x.layout)
+    o = tensor_new(layout, dtype)
+    layout_decref(layout)
+    copy_into(<Tensor> o, x)
+    return o
+
+
+# ---- the loop
+
+cdef Layout* output_layout(int opcode, int n, Operand_* args) except NULL:
+    """The broadcast shape, in the axis order of the first input that has it whole."""
+    cdef Layout* full = NULL
+    cdef Layout* wider
+    cdef Layout* a
+    cdef int i
+    for i in range(n):
+        if args[i].tensor == NULL:
+            continue
+        a = (<Tensor> args[i].tensor).layout
+        if full == NULL:
+            full = layout_contiguous_like(a) if not a.flags & CONTIGUOUS else a
+            if a.flags & CONTIGUOUS:
+                layout_incref(a)
+        elif not same_shape(full, a):
+            wider = layout_broadcast(full, a)
+            layout_decref(full)
+            if wider == NULL:
+                raise_shapes(opcode, n, args)
+            full = wider
+    for i in range(n):
+        if args[i].tensor != NULL:
+            a = (<Tensor> args[i].tensor).layout
+            if same_shape(a, full):
+                if not a.flags & CONTIGUOUS and full.ndim > 1:
+                    layout_decref(full)
+                    return layout_dense_like(a)
+                break
+    return full
+
+
+cdef int raise_shapes(int opcode, int n, Operand_* args) except -1:
+    shapes = " and ".join(str((<object> args[i].tensor).shape) for i in range(n) if args[i].tensor != NULL)
+    raise ValueError(f"{NAMES[opcode]}: shapes {shapes} do not broadcast against each other")
+
+
+cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssize_t out_itemsize, Operand_* args, char* numbers,
+              const double* attrs) noexcept:
+    """Run a loop over operands that were converted already; numbers[8 * i] holds the value of number i."""
+    cdef Py_ssize_t strides[MAX_INPUTS + 1][MAX_NDIM]
+    cdef Operand operands[MAX_INPUTS + 1]
+    cdef char* p[MAX_INPUTS + 1]
+    cdef const Loop* variants = &K.loops[loop][dtype][0]
+    cdef int variant = ALL_VECTORS
+    cdef bint direct = out_layout.flags & DENSE != 0
+    cdef Tensor t
+    cdef int i
+    p[0] = out
+    for i in range(n):
+        if args[i].tensor == NULL:
+            p[i + 1] = numbers + 8 * i
+        else:
+            t = <Tensor> args[i].tensor
+            p[i + 1] = t.data
+            if same_layout(t.layout, out_layout):
+                continue
+            if t.layout.numel != 1 or out_layout.numel == 1:
+                direct = direct and t.layout.numel == 1
+                continue
+        if n == 2 and i == 1 and variant == ALL_VECTORS:
+            variant = LAST_SCALAR
+        elif n >= 2 and i == 0:
+            variant = FIRST_SCALAR
+        else:
+            direct = False
+    if direct and variants[variant] != NULL:
+        if out_layout.numel >= GRAIN:
+            with nogil:
+                variants[variant](out_layout.numel, p, attrs)
+        else:
+            variants[variant](out_layout.numel, p, attrs)
+        return
+    operands[0].data = out
+    operands[0].strides = strides_of(out_layout)
+    operands[0].itemsize = out_itemsize
+    for i in range(n):
+        operands[i + 1].data = p[i + 1]
+        operands[i + 1].strides = NULL
+        operands[i + 1].itemsize = itemsize_of(dtype)
+        if args[i].tensor != NULL:
+            operands[i + 1].itemsize = itemsize_of((<Tensor> args[i].tensor).dtype_)
+            broadcast_strides((<Tensor> args[i].tensor).layout, out_layout, strides[i])
+            operands[i + 1].strides = strides[i]
+    if out_layout.numel >= GRAIN:
+        with nogil:
+            K.elementwise(variants, n, out_layout.ndim, out_layout.dims, operands, attrs)
+    else:
+        K.elementwise(variants, n, out_layout.ndim, out_layout.dims, operands, attrs)
+
+
+cdef int convert_operands(int opcode, int n, Operand_* args, PyObject** kept) except -1:
+    """Bring all operands to the dtype that the row computes in, which is returned; conversions are kept alive in `kept`."""
+    cdef int first = 1 if OPS[opcode].bool_first else 0
+    cdef int dtype = compute_dtype(opcode, common_dtype(n, args, first))
+    cdef int i
+    if first and (args[0].tensor == NULL or (<Tensor> args[0].tensor).dtype_ != BOOL):
+        raise TypeError(f"{NAMES[opcode]}: the condition must be a bool tensor, got "
+                        + ("a number" if args[0].tensor == NULL else dtype_name((<Tensor> args[0].tensor).dtype_)))
+    for i in range(first, n):
+        if args[i].tensor != NULL and (<Tensor> args[i].tensor).dtype_ != dtype:
+            kept[i] = converted(<Tensor> args[i].tensor, dtype)
+            args[i].tensor = kept[i]
+        elif args[i].tensor == NULL and args[i].kind == SAVED_INT and args[i].integer == 0 and args[i].number != 0 and dtype > FLOAT64:
+            raise OverflowError(f"{NAMES[opcode]}: {int(args[i].number)} does not fit into {dtype_name(dtype)}")
+    if (opcode == FLOOR_DIVIDE or opcode == REMAINDER) and dtype > FLOAT64:
+        refuse_zero_divisor(opcode, &args[1])
+    elif opcode == POW and dtype > FLOAT64 and args[1].tensor == NULL and args[1].number < 0:
+        raise RuntimeError("pow: integers to negative integer powers are not integers; convert the base to a floating-point dtype")
+    elif opcode == SUB and dtype == BOOL:
+        raise RuntimeError("sub: not defined for bool tensors; use ^ or logical_not")
+    return dtype
+
+
+cdef int refuse_zero_divisor(int opcode, Operand_* divisor) except -1:
+    if divisor.tensor == NULL:
+        if divisor.number == 0:
+            raise ZeroDivisionError(f"{NAMES[opcode]}: integer division by zero")
+    elif (<Tensor> divisor.tensor).layout.numel and not (<object> divisor.tensor).all():
+        raise ZeroDivisionError(f"{NAMES[opcode]}: integer division by zero")
+    return 0
+
+
+cdef int read_attrs(int opcode, PyObject* attrs, double* values) except -1:
+    cdef int i
+    for i in range(OPS[opcode].n_attrs):
+        values[i] = (<object> attrs)[i]
+    return 0
+
+
+cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, int reduction) except NULL:
+    """Run a row on any operands; NotImplemented where one is nothing that tensors combine with.
+
+    With a reduction (of a loss) the elementwise result is followed by a sum or mean in the same node.
+    """
+    cdef OpInfo* info = &OPS[opcode]
+    cdef Operand_ given[MAX_INPUTS]
+    cdef Operand_ used[MAX_INPUTS]
+    cdef PyObject* kept[MAX_INPUTS]
+    cdef char numbers[8 * MAX_INPUTS]
+    cdef double values[4]
+    cdef list arrays = []
+    cdef Layout* layout
+    cdef PyObject* out = NULL
+    cdef PyObject* reduced
+    cdef int dtype, i, status
+    for i in range(n):
+        status = read_operand(args[i], &given[i])
+        if status == 2:
+            arrays.append(owned_tensor(args[i]))
+            given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
+        elif status == 1:
+            Py_INCREF(NotImplemented)
+            return <PyObject*> NotImplemented
+        used[i] = given[i]
+        kept[i] = NULL
+    read_attrs(opcode, attrs, values)
+    try:
+        dtype = convert_operands(opcode, n, used, kept)
+        for i in range(n):
+            if used[i].tensor == NULL:
+                write_number(&used[i], dtype, numbers + 8 * i)
+        layout = output_layout(opcode, n, used)
+        try:
+            out = tensor_new(layout, BOOL if info.bool_result else dtype)
+        finally:
+            layout_decref(layout)
+        run(info.loop, dtype, n, layout, (<Tensor> out).data, itemsize_of((<Tensor> out).dtype_), used, numbers, values)
+        if reduction != NO_REDUCTION:
+            reduced = reduction_of_loss(<Tensor> out, reduction)
+            Py_DECREF(<object> out)
+            out = reduced
+        if not info.bool_result:
+            record_elementwise(opcode, out, n, given, used, attrs, reduction)
+        return out
+    except BaseException:
+        Py_XDECREF(out)
+        raise
+    finally:
+        for i in range(n):
+            Py_XDECREF(kept[i])
+
+
+cdef object owned_tensor(PyObject* o):
+    from autograd_cy.engine.creation import as_tensor
+    return as_tensor(<object> o)
+
+
+cdef PyObject* reduction_of_loss(Tensor losses, int reduction) except NULL:
+    """Sum or mean of all elements, 0-d; no history."""
+    cdef Layout* scalar = layout_scalar()
+    cdef PyObject* out = tensor_new(scalar, losses.dtype_)
+    cdef Py_ssize_t zeros[MAX_NDIM]
+    cdef int i
+    layout_decref(scalar)
+    for i in range(losses.layout.ndim):
+        zeros[i] = 0
+    K.reduce(REDUCE_MEAN if reduction == MEAN_REDUCTION else REDUCE_SUM, losses.dtype_, losses.layout.ndim, losses.layout.dims,
+             losses.data, strides_of(losses.layout), (<Tensor> out).data, zeros, 0)
+    return out
+
+
+cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, Operand_* used, PyObject* attrs,
+                            int reduction) except -1:
+    """Make the node, unless no input requires gradients or recording is off."""
+    cdef OpInfo* info = &OPS[opcode]
+    cdef unsigned int mask = 0
+    cdef bint needed = False
+    cdef PyObject* o
+    cdef Node node
+    cdef int i
+    for i in range(n):
+        if given[i].tensor != NULL and wants_grad(<Tensor> given[i].tensor) and info.dloop[i] >= 0:
+            needed = True
+            mask |= info.need[i]
+    if not needed or not grad_enabled():
+        return 0
+    o = node_new(opcode, n, n + 1)
+    node = <Node> o
+    for i in range(n):
+        if given[i].tensor != NULL:
+            set_edge(&node.edges[i], <Tensor> given[i].tensor)
+        if mask >> i & 1:
+            if used[i].tensor != NULL:
+                save_tensor(node, i, <Tensor> used[i].tensor)
+            else:
+                save_number(node, i, used[i].number, used[i].kind)
+    if mask >> n & 1:
+        save_tensor(node, n, <Tensor> out)
+    if attrs != NULL and info.n_attrs:
+        Py_INCREF(<object> attrs)
+        node.attrs = attrs
+    node.reduction = reduction
+    remember_line(node)
+    return set_history(out, o, 0)
+
+
+# ---- out of place
+
+cdef PyObject* unary_with(int opcode, PyObject* x, PyObject* attrs) except NULL:
+    cdef PyObject* args[1]
+    args[0] = x
+    return elementwise(opcode, 1, args, attrs, NO_REDUCTION)
+
+
+cdef PyObject* unary(int opcode, PyObject* x) except NULL:
+    cdef OpInfo* info = &OPS[opcode]
+    cdef Tensor t
+    cdef PyObject* out
+    cdef PyObject* o
+    cdef char* p[2]
+    if is_tensor(x) and (<Tensor> x).layout.flags & DENSE and info.direct[(<Tensor> x).dtype_] \
+            and (<Tensor> x).layout.numel < GRAIN:
+        t = <Tensor> x
+        out = tensor_new(t.layout, BOOL if info.bool_result else t.dtype_)
+        p[0], p[1] = (<Tensor> out).data, t.data
+        K.loops[info.loop][t.dtype_][ALL_VECTORS](t.layout.numel, p, NULL)
+        if wants_grad(t) and info.dloop[0] >= 0 and grad_enabled():
+            o = node_new(opcode, 1, 2)
+            set_edge(&(<Node> o).edges[0], t)
+            if info.need[0] & 1:
+                save_tensor(<Node> o, 0, t)
+            if info.need[0] & 2:
+                save_tensor(<Node> o, 1, <Tensor> out)
+            remember_line(<Node> o)
+            set_history(out, o, 0)
+        return out
+    if not is_tensor(x):
+        raise TypeError(f"{NAMES[opcode]}: expected a Tensor, got {type(<object> x).__name__}")
+    return unary_with(opcode, x, NULL)
+
+
+cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
+    cdef OpInfo* info = &OPS[opcode]
+    cdef PyObject* args[2]
+    cdef PyObject* out
+    cdef PyObject* o
+    cdef Tensor x
+    cdef Tensor y
+    cdef char* p[3]
+    cdef double number
+    cdef float single
+    cdef unsigned int mask
+    if is_tensor(a):
+        x = <Tensor> a
+        if x.layout.flags & DENSE and x.layout.numel < GRAIN:
+            if is_tensor(b):
+                y = <Tensor> b
+                if x.dtype_ == y.dtype_ and x.dtype_ <= FLOAT64 and x.layout == y.layout:
+                    out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
+                    p[0], p[1], p[2] = (<Tensor> out).data, x.data, y.data
+                    K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
+                    if (wants_grad(x) | wants_grad(y)) and not info.bool_result and grad_enabled():
+                        mask = (info.need[0] if x.requires_grad_ else 0) | (info.need[1] if y.requires_grad_ else 0)
+                        o = node_new(opcode, 2, 3)
+                        set_edge(&(<Node> o).edges[0], x)
+                        set_edge(&(<Node> o).edges[1], y)
+                        if mask & 1:
+                            save_tensor(<Node> o, 0, x)
+                        if mask & 2:
+                            save_tensor(<Node> o, 1, y)
+                        if mask & 4:
+                            save_tensor(<Node> o, 2, <Tensor> out)
+                        remember_line(<Node> o)
+                        set_history(out, o, 0)
+                    return out
+            elif PyFloat_CheckExact(<object> b) and x.dtype_ <= FLOAT64 and opcode != POW:
+                number = PyFloat_AS_DOUBLE(<object> b)
+                single = <float> number
+                out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
+                p[0], p[1] = (<Tensor> out).data, x.data
+                p[2] = <char*> &single if x.dtype_ == FLOAT32 else <char*> &number
+                K.loops[info.loop][x.dtype_][LAST_SCALAR](x.layout.numel, p, NULL)
+                if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
+                    o = node_new(opcode, 2, 2)
+                    set_edge(&(<Node> o).edges[0], x)
+                    if info.need[0] & 1:
+                        save_tensor(<Node> o, 0, x)
+                    if info.need[0] & 2:
+                        save_number(<Node> o, 1, number, SAVED_FLOAT)
+                    remember_line(<Node> o)
+                    set_history(out, o, 0)
+                return out
+    if opcode == POW:
+        out = power_of_number(a, b)
+        if out != NULL:
+            return out
+    args[0], args[1] = a, b
+    return elementwise(opcode, 2, args, NULL, NO_REDUCTION)
+
+
+cdef PyObject* power_of_number(PyObject* a, PyObject* b) except? NULL:
+    """x ** 2, x ** 0.5 and x ** -1 by cheaper rows; NULL: not one of them."""
+    cdef double exponent
+    if not is_tensor(a) or not isinstance(<object> b, (float, int)) or isinstance(<object> b, bool):
+        return NULL
+    exponent = <object> b
+    if exponent == 2 and (isinstance(<object> b, int) or (<Tensor> a).dtype_ <= FLOAT64) and (<Tensor> a).dtype_ != BOOL:
+        return unary(SQUARE, a)
+    if (<Tensor> a).dtype_ <= FLOAT64:
+        if exponent == 0.5:
+            return unary(SQRT, a)
+        if exponent == -1:
+            return unary(RECIPROCAL, a)
+    return NULL
+
+
+# ---- in place
+
+cdef PyObject* inplace(int opcode, PyObject* a, PyObject* b) except NULL:
+    cdef PyObject* args[2]
+    args[0], args[1] = a, b
+    return inplace_with(opcode, 2, args, NULL)
+
+
+cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs) except NULL:
+    """args[0] becomes the result of the row; a new reference to it is returned (or NotImplemented)."""
+    cdef OpInfo* info = &OPS[opcode]
+    cdef Operand_ given[MAX_INPUTS]
+    cdef Operand_ used[MAX_INPUTS]
+    cdef PyObject* kept[MAX_INPUTS]
+    cdef PyObject* apart[MAX_INPUTS]
+    cdef char numbers[8 * MAX_INPUTS]
+    cdef double values[4]
+    cdef list arrays = []
+    cdef Layout* layout
+    cdef PyObject* o = NULL
+    cdef PyObject* temporary = NULL
+    cdef Tensor x = <Tensor> args[0]
+    cdef Tensor t
+    cdef str name = NAMES[opcode] + "_"
+    cdef int dtype, i, status
+    cdef bint recorded = False
+    cdef unsigned int mask = 0
+    for i in range(n):
+        status = read_operand(args[i], &given[i])
+        if status == 2:
+            arrays.append(owned_tensor(args[i]))
+            given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
+        elif status == 1:
+            Py_INCREF(NotImplemented)
+            return <PyObject*> NotImplemented
+        used[i] = given[i]
+        kept[i] = apart[i] = NULL
+    read_attrs(opcode, attrs, values)
+    if x.layout.flags & OVERLAPPING:
+        raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
+    for i in range(n):
+        if given[i].tensor != NULL and wants_grad(<Tensor> given[i].tensor) and info.dloop[i] >= 0:
+            recorded = True
+            mask |= info.need[i]
+    recorded = recorded and grad_enabled()
+    refuse_inplace(x, name)
+    try:
+        dtype = convert_operands(opcode, n, used, kept)
+        if info.bool_result and x.dtype_ != BOOL or category(dtype) > category(x.dtype_):
+            raise RuntimeError(f"{name}: the result has dtype {dtype_name(dtype)}, which can't be stored in a tensor of {x.dtype.name}")
+        for i in range(n):
+            if used[i].tensor == NULL:
+                write_number(&used[i], dtype, numbers + 8 * i)
+        layout = output_layout(opcode, n, used)
+        if not same_shape(layout, x.layout):
+            shape = shape_tuple(layout)
+            layout_decref(layout)
+            raise ValueError(f"{name}: the result has shape {shape}, but the tensor has shape {x.shape}")
+        layout_decref(layout)
+        for i in range(n):
+            if used[i].tensor == NULL:
+                continue
+            t = <Tensor> used[i].tensor
+            # Old values that the gradient needs, and memory that partly overlaps the output, are copied first.
+            if (recorded and mask >> i & 1 and t.data == x.data) or (
+                    t.storage == x.storage and (t.data != x.data or not same_layout(t.layout, x.layout))):
+                layout = layout_dense_like(t.layout)
+                apart[i] = copy_of(t, layout)
+                layout_decref(layout)
+                used[i].tensor = apart[i]
+        if dtype == x.dtype_:
+            run(info.loop, dtype, n, x.layout, x.data, itemsize_of(dtype), used, numbers, values)
+        else:
+            layout = layout_dense_like(x.layout)
+            temporary = tensor_new(layout, BOOL if info.bool_result else dtype)
+            run(info.loop, dtype, n, layout, (<Tensor> temporary).data, itemsize_of((<Tensor> temporary).dtype_), used, numbers, values)
+            layout_decref(layout)
+            copy_into(x, <Tensor> temporary)
+        x.storage.version += 1
+        if recorded:
+            o = node_new(opcode, n, n + 1)
+            for i in range(n):
+                if given[i].tensor != NULL:
+                    set_edge(&(<Node> o).edges[i], <Tensor> given[i].tensor)
+                if mask >> i & 1:
+                    if used[i].tensor != NULL:
+                        save_tensor(<Node> o, i, <Tensor> used[i].tensor)
+                    else:
+                        save_number(<Node> o, i, used[i].number, used[i].kind)
+            if mask >> n & 1:
+                save_tensor(<Node> o, n, x)
+            if attrs != NULL and info.n_attrs:
+                Py_INCREF(<object> attrs)
+                (<Node> o).attrs = attrs
+            remember_line(<Node> o)
+            rewrite_history(x, o)
+        Py_INCREF(x)
+        return <PyObject*> x
+    finally:
+        Py_XDECREF(temporary)
+        for i in range(n):
+            Py_XDECREF(kept[i])
+            Py_XDECREF(apart[i])
+
+
+operators.unary = unary
+operators.binary = binary
+operators.inplace = inplace

@@ -1,0 +1,366 @@
+# The gradient of one node: its row's rules, as generated loops (first derivatives) or as tensor code (any order).
+#
+# Relies on dispatch, record, kernels and the table. backward calls `node_backward`; operations register C forms of their rules.
+
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+
+from autograd_cy.array.dtype cimport FLOAT32, MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport (
+    DENSE, Layout, broadcast_strides, layout_broadcast, layout_contiguous, layout_contiguous_like, layout_decref, layout_incref,
+    same_layout, same_shape, shape_tuple, strides_of,
+)
+from autograd_cy.engine.dispatch cimport GRAIN, MAX_RULE_INPUTS, OPS, OpInfo, converted, number_tensor
+from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, node_description, saved_at
+from autograd_cy.engine.record cimport check_version, saved_or_raise, unpack
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
+from autograd_cy.kernels.table cimport ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand
+
+from autograd_cy.ops import TABLE, is_masked
+
+cdef list ROWS = list(TABLE.values())
+FUNCTIONS = {}                # what rules call on tensors, by name; filled in by methods.py
+
+
+cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL:
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Layout* layout
+    cdef PyObject* out
+    if same_shape(g.layout, target):
+        Py_INCREF(g)
+        return <PyObject*> g
+    layout = layout_contiguous_like(target)
+    out = tensor_new(layout, g.dtype_)
+    layout_decref(layout)
+    broadcast_strides(layout, g.layout, strides)
+    if g.layout.numel >= GRAIN:
+        with nogil:
+            K.reduce(REDUCE_SUM, g.dtype_, g.layout.ndim, g.layout.dims, g.data, strides_of(g.layout), (<Tensor> out).data, strides, 0)
+    else:
+        K.reduce(REDUCE_SUM, g.dtype_, g.layout.ndim, g.layout.dims, g.data, strides_of(g.layout), (<Tensor> out).data, strides, 0)
+    return out
+
+
+cdef PyObject* fit(PyObject* g, Node node, int i) except NULL:
+    cdef PyObject* fitted
+    if not same_shape((<Tensor> g).layout, node.edges[i].layout):
+        fitted = sum_to_layout(<Tensor> g, node.edges[i].layout)
+        Py_DECREF(<object> g)
+        g = fitted
+    if (<Tensor> g).dtype_ != node.edges[i].dtype:
+        fitted = converted(<Tensor> g, node.edges[i].dtype)
+        Py_DECREF(<object> g)
+        g = fitted
+    return g
+
+
+cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject** result) except -1:
+    if not create_graph:
+        if OPS[node.opcode].loop >= 0:
+            return elementwise_backward(node, grads[0], result)
+        if backwards[node.opcode] != NULL:
+            return backwards[node.opcode](node, grads, result)
+    return rule_backward(node, grads, create_graph, result)
+
+
+# ---- elementwise rows: one generated loop per input
+
+cdef int elementwise_backward(Node node, PyObject* g, PyObject** result) except -1:
+    cdef OpInfo* info = &OPS[node.opcode]
+    cdef PyObject* scaled = NULL
+    cdef PyObject* r
+    cdef int i
+    if node.reduction == MEAN_REDUCTION:
+        scaled = g = scaled_by_count(node, <Tensor> g)
+    try:
+        for i in range(info.n_inputs):
+            if node.edges[i].target == NULL or info.dloop[i] < 0:
+                continue
+            if info.identity[i] and node.reduction == NO_REDUCTION:
+                Py_INCREF(<object> g)
+                r = g
+            else:
+                r = run_derivative(node, info, i, <Tensor> g)
+            if (<Tensor> r).layout != node.edges[i].layout or (<Tensor> r).dtype_ != node.edges[i].dtype:
+                r = fit(r, node, i)
+            result[i] = r
+    finally:
+        Py_XDECREF(scaled)
+    return 0
+
+
+cdef Py_ssize_t loss_count(Node node) except -2:
+    """How many elementwise losses the node reduced."""
+    cdef Layout* full = layout_broadcast(node.edges[0].layout, node.edges[1].layout)
+    cdef Py_ssize_t n = full.numel
+    layout_decref(full)
+    return n
+
+
+cdef PyObject* scaled_by_count(Node node, Tensor g) except NULL:
+    """g / n, for the mean of n losses."""
+    cdef Py_ssize_t n = loss_count(node)
+    cdef PyObject* out
+    out = number_tensor(0, g.dtype_)
+    if g.dtype_ == FLOAT32:
+        (<float*> (<Tensor> out).data)[0] = (<float*> g.data)[0] / <float> n
+    else:
+        (<double*> (<Tensor> out).data)[0] = (<double*> g.data)[0] / <double> n
+    return out
+
+
+cdef bint is_repeated(Layout* a) noexcept nogil:
+    """Whether all elements are one place in memory."""
+    cdef int i
+    for i in range(a.ndim):
+        if a.dims[i] != 1 and a.dims[a.ndim + i] != 0:
+            return False
+    return True
+
+
+cdef PyObject* run_derivative(Node node, OpInfo* info, int i, Tensor g) except NULL:
+    """The derivative loop for input i; the result has the shape of the operation's output."""
+    cdef int n = info.n_rule_inputs[i]
+    cdef const Loop* variants = &K.loops[info.dloop[i]][g.dtype_][0]
+    cdef Saved* saved[MAX_RULE_INPUTS]
+    cdef double numbers[MAX_RULE_INPUTS]
+    cdef double attrs[4]
+    cdef char* p[MAX_RULE_INPUTS + 1]
+    cdef Layout* layout = NULL
+    cdef Layout* a
+    cdef PyObject* out
+    cdef int variant = ALL_VECTORS
+    cdef bint direct = True
+    cdef int k
+    # The output lies as g does; or, where g is one repeated value, as the first saved value of the full shape.
+    if g.layout.flags & DENSE and node.reduction == NO_REDUCTION:
+        layout = g.layout
+        layout_incref(layout)
+    for k in range(n):
+        if info.rule_inputs[i][k] < 0:
+            continue
+        saved[k] = saved_at(node, info.rule_inputs[i][k])
+        if saved[k] == NULL or node.released:
+            saved_or_raise(node, info.rule_inputs[i][k])
+        if saved[k].storage != NULL and saved[k].storage.version != saved[k].version:
+            check_version(node, saved[k])
+        if layout == NULL and saved[k].layout != NULL and saved[k].layout.flags & DENSE \
+                and (node.reduction != NO_REDUCTION or same_shape(saved[k].layout, g.layout)):
+            layout = saved[k].layout
+            layout_incref(layout)
+    if node.reduction != NO_REDUCTION and not same_shape(node.edges[0].layout, node.edges[1].layout):
+        if layout != NULL:
+            layout_decref(layout)
+        layout = layout_broadcast(node.edges[0].layout, node.edges[1].layout)
+    if layout == NULL:
+        layout = layout_contiguous(g.layout.ndim, g.layout.dims) if node.reduction == NO_REDUCTION \
+            else layout_contiguous_like(node.edges[0].layout)
+    out = tensor_new(layout, g.dtype_)
+    layout_decref(layout)
+    p[0] = (<Tensor> out).data
+    for k in range(n):
+        if info.rule_inputs[i][k] < 0:
+            a = g.layout
+            p[k + 1] = g.data
+        elif saved[k].storage == NULL:
+            if g.dtype_ == FLOAT32:
+                (<float*> &numbers[k])[0] = <float> saved[k].at.number
+            else:
+                numbers[k] = saved[k].at.number
+            p[k + 1] = <char*> &numbers[k]
+            a = NULL
+        else:
+            a = saved[k].layout
+            p[k + 1] = saved[k].at.data
+        if a != NULL and same_layout(a, layout):
+            continue
+        if a != NULL and not is_repeated(a):
+            direct = False
+        elif k == 0 and n >= 2:
+            variant = FIRST_SCALAR
+        elif k == 1 and n == 2 and variant == ALL_VECTORS:
+            variant = LAST_SCALAR
+        else:
+            direct = False
+    if node.attrs != NULL:
+        for k in range(info.n_attrs):
+            attrs[k] = (<object> node.attrs)[k]
+    if direct and variants[variant] != NULL:
+        if layout.numel >= GRAIN:
+            with nogil:
+                variants[variant](layout.numel, p, attrs)
+        else:
+            variants[variant](layout.numel, p, attrs)
+    else:
+        run_strided(variants, n, info.rule_inputs[i], layout, g, saved, p, attrs)
+    return out
+
+
+cdef void run_strided(const Loop* variants, int n, const signed char* rule_inputs, Layout* layout, Tensor g, Saved** saved, char** p,
+                      const double* attrs) noexcept:
+    cdef Py_ssize_t strides[MAX_RULE_INPUTS][MAX_NDIM]
+    cdef Operand operands[MAX_RULE_INPUTS + 1]
+    cdef int k
+    operands[0].data = p[0]
+    operands[0].strides = strides_of(layout)
+    operands[0].itemsize = itemsize_of(g.dtype_)
+    for k in range(n):
+        operands[k + 1].data = p[k + 1]
+        operands[k + 1].strides = strides[k]
+        operands[k + 1].itemsize = itemsize_of(g.dtype_)
+        if rule_inputs[k] < 0:
+            broadcast_strides(g.layout, layout, strides[k])
+        elif saved[k].storage == NULL:
+            operands[k + 1].strides = NULL
+        else:
+            broadcast_strides(saved[k].layout, layout, strides[k])
+            operands[k + 1].itemsize = itemsize_of(saved[k].dtype)
+    if layout.numel >= GRAIN:
+        with nogil:
+            K.elementwise(variants, n, layout.ndim, layout.dims, operands, attrs)
+    else:
+        K.elementwise(variants, n, layout.ndim, layout.dims, operands, attrs)
+
+
+# ---- rules as tensor code
+
+class _Plan:
+    """How to call one rule: a list of (kind, number) that finds each parameter."""
+
+    def __init__(self, row, name):
+        self.rule = row.rules[name]
+        self.masked = row.kind == "elementwise" and is_masked(row, name)
+        values = {n: ("saved", i) for i, n in enumerate((*row.inputs, "y"))}
+        values |= {n: ("attr", i) for i, n in enumerate(row.attrs)} | {n: ("aux", i) for i, n in enumerate(row.aux)}
+        values |= {n + "_shape": ("shape", i) for i, n in enumerate(row.inputs)} | {"g": ("g", 0), "gs": ("gs", 0)}
+        self.parameters = [values[p] for p in row.parameters(name)]
+
+
+cdef dict plans = {}
+
+
+cdef object plan_for(int opcode, int i):
+    found = plans.get((opcode, i))
+    if found is None:
+        row = ROWS[opcode]
+        name = row.inputs[min(i, len(row.inputs) - 1)]
+        found = plans[opcode, i] = _Plan(row, name) if name in row.rules else False
+    return found
+
+
+cdef object take(PyObject* o):
+    result = <object> o
+    Py_DECREF(result)
+    return result
+
+
+cdef int rule_backward(Node node, PyObject** grads, bint create_graph, PyObject** result) except -1:
+    """Call the Python rules; with create_graph their operations are recorded."""
+    cdef bint variadic = node.n_edges > len(ROWS[node.opcode].inputs)
+    cdef int i
+    g = <object> grads[0] if grads[0] != NULL else None
+    if node.reduction != NO_REDUCTION:
+        if node.reduction == MEAN_REDUCTION:
+            g = g / loss_count(node)
+        full = layout_broadcast(node.edges[0].layout, node.edges[1].layout)
+        g = FUNCTIONS["expand"](g, shape_tuple(full))
+        layout_decref(full)
+    for i in range(node.n_edges):
+        if node.edges[i].target == NULL:
+            continue
+        plan = plan_for(node.opcode, i)
+        if plan is False:
+            continue
+        value = call_rule(node, plan, grads, g, create_graph)
+        if variadic or isinstance(value, (tuple, list)):
+            return give_all(node, value, result)
+        if not isinstance(value, Tensor):            # a constant
+            value = FUNCTIONS["full_like"](g, value)
+        if plan.masked:
+            bad = FUNCTIONS["logical_and"](FUNCTIONS["isnan"](value), g == 0)
+            if bad.any():
+                value = FUNCTIONS["where"](bad, 0, value)
+        value = fit_recorded(value, node, i)
+        Py_INCREF(value)
+        result[i] = <PyObject*> value
+    return 0
+
+
+cdef int give_all(Node node, object values, PyObject** result) except -1:
+    cdef int i
+    for i in range(node.n_edges):
+        if node.edges[i].target != NULL:
+            value = fit_recorded(values[i], node, i)
+            Py_INCREF(value)
+            result[i] = <PyObject*> value
+    return 0
+
+
+cdef object fit_recorded(Tensor value, Node node, int i):
+    """As `fit`, by operations that can be differentiated again."""
+    if not same_shape(value.layout, node.edges[i].layout):
+        value = FUNCTIONS["sum_to"](value, shape_tuple(node.edges[i].layout))
+    if value.dtype_ != node.edges[i].dtype:
+        value = FUNCTIONS["convert"](value, node.edges[i].dtype)
+    return value
+
+
+cdef object call_rule(Node node, object plan, PyObject** grads, object g, bint create_graph):
+    cdef list args = []
+    cdef int k
+    for kind, k in plan.parameters:
+        if kind == "g":
+            args.append(g)
+        elif kind == "saved":
+            args.append(take(unpack(node, k, create_graph)))
+        elif kind == "attr":
+            args.append((<object> node.attrs)[k])
+        elif kind == "shape":
+            args.append(shape_tuple(node.edges[k].layout))
+        elif kind == "aux":
+            if node.extra == NULL:
+                saved_or_raise(node, 31)
+            args.append((<object> node.extra)[k])
+        else:
+            args.append(all_grads(node, grads))
+    return plan.rule(*args)
+
+
+cdef list all_grads(Node node, PyObject** grads):
+    """The gradients of all outputs; zeros for outputs that were not used (their layouts are the last attribute)."""
+    cdef int k
+    shapes = FUNCTIONS["output_shapes"](<object> node.attrs, shape_tuple(node.edges[0].layout))
+    return [<object> grads[k] if grads[k] != NULL else FUNCTIONS["zeros"](shapes[k], node.edges[0].dtype)
+            for k in range(node.n_outputs)]
+
+
+# ---- for the C forms of rules that leave the odd case to tensor code
+
+def rule_gradients(Node node, g):
+    """The gradients of all inputs by the rules, as tensor code; None where none is needed."""
+    cdef PyObject** result = <PyObject**> PyMem_Malloc(node.n_edges * sizeof(PyObject*))
+    cdef PyObject* grads[1]
+    cdef int i
+    if result == NULL:
+        raise MemoryError("out of memory during backward")
+    for i in range(node.n_edges):
+        result[i] = NULL
+    grads[0] = <PyObject*> g
+    try:
+        rule_backward(node, grads, False, result)
+        return [<object> result[i] if result[i] != NULL else None for i in range(node.n_edges)]
+    finally:
+        for i in range(node.n_edges):
+            Py_XDECREF(result[i])
+        PyMem_Free(result)
+
+
+def rule_gradient(Node node, g):
+    """As rule_gradients, for a single input."""
+    return rule_gradients(node, g)[0]
+
+
+def saved_value(Node node, int i):
+    """The saved value of input i, as a tensor without history."""
+    return take(unpack(node, i, False))

@@ -1,0 +1,352 @@
+# Products of matrices: matmul for 1 to n dimensions, linear.
+#
+# Relies on kernels/gemm, shape, record. Transposed operands go to the product as flags, without copies.
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, MAX_NDIM, UINT8, itemsize_of
+from autograd_cy.array.layout cimport (
+    CONTIGUOUS, Layout, broadcast_strides, layout_broadcast, layout_contiguous, layout_decref, same_layout, strides_of,
+)
+from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, inplace
+from autograd_cy.engine.gradients cimport backwards, fit, sum_to_layout
+from autograd_cy.engine.node cimport Node, Saved
+from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
+from autograd_cy.engine.shape cimport own, reshape_to
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
+from autograd_cy.kernels.gemm cimport batched_gemm, gemm
+from autograd_cy.kernels.table cimport K, REDUCE_SUM, Operand
+
+from autograd_cy import ops
+from autograd_cy.engine.shape import reshape, squeeze, unsqueeze
+from autograd_cy.engine.tensor import OPCODES
+
+cdef int MATMUL = OPCODES["matmul"], LINEAR = OPCODES["linear"]
+cdef int ADD_LOOP = ops.loop_id("add")
+
+
+cdef struct Matrix:           # the last two axes of an operand, as a product takes them
+    char* data
+    Py_ssize_t rows, cols, ld
+    bint transposed           # stored as its transpose
+
+
+cdef bint as_matrix(Layout* a, char* data, Matrix* m) noexcept:
+    """False where neither axis has unit stride, or rows would overlap: a copy is needed first."""
+    cdef Py_ssize_t rows = a.dims[a.ndim - 2]
+    cdef Py_ssize_t cols = a.dims[a.ndim - 1]
+    cdef Py_ssize_t down = a.dims[2 * a.ndim - 2]
+    cdef Py_ssize_t right = a.dims[2 * a.ndim - 1]
+    m.data, m.rows, m.cols, m.transposed = data, rows, cols, False
+    if (right == 1 or cols <= 1) and (down >= cols or rows <= 1):
+        m.ld = down if rows > 1 else max(cols, 1)
+        if m.ld < 1:
+            m.ld = 1
+        return True
+    if (down == 1 or rows <= 1) and (right >= rows or cols <= 1):
+        m.transposed = True
+        m.ld = right if cols > 1 else max(rows, 1)
+        if m.ld < 1:
+            m.ld = 1
+        return True
+    return False
+
+
+cdef int multiply(int dtype, Matrix* a, bint flip_a, Matrix* b, bint flip_b, char* c, Py_ssize_t ldc) except -1:
+    """C = op(A) op(B), where flip means the operand's transpose."""
+    cdef Py_ssize_t m = a.cols if flip_a else a.rows
+    cdef Py_ssize_t k = a.rows if flip_a else a.cols
+    cdef Py_ssize_t n = b.rows if flip_b else b.cols
+    return gemm(dtype, a.transposed != flip_a, b.transposed != flip_b, m, n, k, a.data, a.ld, b.data, b.ld, c, ldc)
+
+
+cdef Tensor suitable(Tensor x, Matrix* m):
+    """x, or a contiguous copy of it, described as a matrix."""
+    if not as_matrix(x.layout, x.data, m):
+        x = own(contiguous_of(x))
+        as_matrix(x.layout, x.data, m)
+    return x
+
+
+cdef Layout* matrix_layout(Py_ssize_t rows, Py_ssize_t cols) except NULL:
+    cdef Py_ssize_t shape[2]
+    shape[0], shape[1] = rows, cols
+    return layout_contiguous(2, shape)
+
+
+cdef PyObject* product(Tensor a, bint flip_a, Tensor b, bint flip_b) except NULL:
+    """op(a) @ op(b) for 2-d operands; no history."""
+    cdef Matrix x
+    cdef Matrix y
+    cdef Layout* layout
+    cdef PyObject* out
+    a = suitable(a, &x)
+    b = suitable(b, &y)
+    layout = matrix_layout(x.cols if flip_a else x.rows, y.rows if flip_b else y.cols)
+    out = tensor_new(layout, a.dtype_)
+    layout_decref(layout)
+    multiply(a.dtype_, &x, flip_a, &y, flip_b, (<Tensor> out).data, layout.dims[1] if layout.dims[1] else 1)
+    return out
+
+
+cdef object batched(Tensor a, Tensor b):
+    """Products over broadcast leading axes; both operands have at least 2 dimensions. No history."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t lead_a[MAX_NDIM]
+    cdef Py_ssize_t lead_b[MAX_NDIM]
+    cdef Py_ssize_t counter[MAX_NDIM]
+    cdef Matrix x
+    cdef Matrix y
+    cdef Tensor out
+    cdef Layout* layout
+    cdef int ndim = max(a.layout.ndim, b.layout.ndim)
+    cdef int lead = ndim - 2
+    cdef int i
+    cdef Py_ssize_t m, n, size, t
+    cdef char* place
+    a, b = suitable(a, &x), suitable(b, &y)
+    for i in range(lead):
+        shape[i] = leading_size(a, b, i, ndim)
+    shape[lead], shape[lead + 1] = x.rows, y.cols
+    layout = layout_contiguous(ndim, shape)
+    out = own(tensor_new(layout, a.dtype_))
+    layout_decref(layout)
+    if out.layout.numel == 0:
+        return out
+    for i in range(lead):
+        lead_a[i] = lead_stride(a, i, ndim)
+        lead_b[i] = lead_stride(b, i, ndim)
+        counter[i] = 0
+    size = itemsize_of(a.dtype_)
+    # The innermost leading axis goes to the batched product, the others are counted through here.
+    place = out.data
+    m = shape[lead - 1]
+    while True:
+        batched_gemm(a.dtype_, x.transposed, y.transposed, m, x.rows, y.cols, x.cols, x.data, x.ld, lead_a[lead - 1], y.data, y.ld,
+                     lead_b[lead - 1], place, y.cols, x.rows * y.cols)
+        place += m * x.rows * y.cols * size
+        i = lead - 2
+        while i >= 0:
+            counter[i] += 1
+            x.data += lead_a[i] * size
+            y.data += lead_b[i] * size
+            if counter[i] < shape[i]:
+                break
+            x.data -= lead_a[i] * size * shape[i]
+            y.data -= lead_b[i] * size * shape[i]
+            counter[i] = 0
+            i -= 1
+        if i < 0:
+            return out
+
+
+cdef Py_ssize_t leading_size(Tensor a, Tensor b, int i, int ndim) except -1:
+    cdef int p = i - ndim + a.layout.ndim
+    cdef int q = i - ndim + b.layout.ndim
+    cdef Py_ssize_t m = a.layout.dims[p] if p >= 0 else 1
+    cdef Py_ssize_t n = b.layout.dims[q] if q >= 0 else 1
+    if m != n and m != 1 and n != 1:
+        raise ValueError(f"matmul: the leading sizes of shapes {a.shape} and {b.shape} do not broadcast against each other")
+    return n if m == 1 else m
+
+
+cdef Py_ssize_t lead_stride(Tensor a, int i, int ndim) noexcept:
+    cdef int p = i - ndim + a.layout.ndim
+    return 0 if p < 0 or a.layout.dims[p] == 1 else strides_of(a.layout)[p]
+
+
+cdef int check_operands(Tensor a, Tensor b, str name) except -1:
+    if a.dtype_ != b.dtype_:
+        raise RuntimeError(f"{name}: operands must have one dtype, got {a.dtype.name} and {b.dtype.name}")
+    if a.dtype_ == BOOL:
+        raise RuntimeError(f"{name}: not defined for bool tensors; convert them to a number dtype")
+    if a.layout.ndim == 0 or b.layout.ndim == 0:
+        raise ValueError(f"{name}: both operands need at least 1 dimension, got shapes {a.shape} and {b.shape}")
+    return 0
+
+
+cdef object matmul_recorded(Tensor a, Tensor b):
+    """The row itself: operands of at least 2 dimensions."""
+    cdef PyObject* inputs[2]
+    cdef object out
+    if a.layout.dims[a.layout.ndim - 1] != b.layout.dims[b.layout.ndim - 2]:
+        raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not fit: {a.layout.dims[a.layout.ndim - 1]} columns against "
+                         f"{b.layout.dims[b.layout.ndim - 2]} rows")
+    if a.layout.ndim == 2 and b.layout.ndim == 2:
+        out = own(product(a, False, b, False))
+    else:
+        out = batched(a, b)
+    inputs[0], inputs[1] = <PyObject*> a, <PyObject*> b
+    if a.dtype_ <= FLOAT64 and any_wants_grad(2, inputs):
+        record(MATMUL, <PyObject*> out, 2, inputs, NULL, NULL)
+    return out
+
+
+def matmul(a, b):
+    """The matrix product over the last two axes.
+
+    1-d operands count as a row (left) or column (right) and lose that axis in the result; leading axes broadcast.
+    Raises ValueError where the shapes, RuntimeError where the dtypes do not fit.
+    """
+    cdef Tensor x = own(as_operand_tensor(<PyObject*> a, -1))
+    cdef Tensor y = own(as_operand_tensor(<PyObject*> b, -1))
+    cdef Tensor out
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t rows
+    cdef int i
+    check_operands(x, y, "matmul")
+    if x.layout.ndim == 2 and y.layout.ndim == 2:
+        return matmul_recorded(x, y)
+    if x.layout.ndim == 1:
+        if x.layout.dims[0] != y.layout.dims[y.layout.ndim - 2 if y.layout.ndim > 1 else 0]:
+            raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
+        if y.layout.ndim == 1:
+            return reshape(matmul_recorded(unsqueeze(x, 0), unsqueeze(y, 1)), ())
+        return squeeze(matmul(unsqueeze(x, 0), y), -2)
+    if y.layout.ndim == 1:
+        if x.layout.dims[x.layout.ndim - 1] != y.layout.dims[0]:
+            raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
+        return squeeze(matmul(x, unsqueeze(y, 1)), -1)
+    if y.layout.ndim == 2 and x.layout.ndim > 2:
+        # One large product instead of a batch, and no batch of gradients to sum for b.
+        rows = 1
+        for i in range(x.layout.ndim - 1):
+            shape[i] = x.layout.dims[i]
+            rows *= shape[i]
+        out = matmul_recorded(reshape(x, (rows, x.layout.dims[x.layout.ndim - 1])), y)
+        shape[x.layout.ndim - 1] = out.layout.dims[1]
+        return reshape_to(out, x.layout.ndim, shape)
+    return matmul_recorded(x, y)
+
+
+cdef PyObject* matmul_operator(PyObject* a, PyObject* b) except NULL:
+    if not ((is_tensor(a) or hasattr(<object> a, "__array__")) and (is_tensor(b) or hasattr(<object> b, "__array__"))):
+        Py_INCREF(NotImplemented)
+        return <PyObject*> NotImplemented
+    result = matmul(<object> a, <object> b)
+    Py_INCREF(result)
+    return <PyObject*> result
+
+
+operators.matmul = matmul_operator
+
+
+def linear(x, weight, bias=None):
+    """x @ weight.T + bias, as one node: x (..., in), weight (out, in), bias (out,) or None.
+
+    Raises ValueError where the shapes, RuntimeError where the dtypes do not fit.
+    """
+    cdef Tensor a = own(as_operand_tensor(<PyObject*> x, -1))
+    cdef Tensor w = weight
+    cdef Tensor c = None
+    cdef Tensor out
+    cdef PyObject* inputs[3]
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int i
+    check_operands(a, w, "linear")
+    if w.layout.ndim != 2 or a.layout.dims[a.layout.ndim - 1] != w.layout.dims[1]:
+        raise ValueError(f"linear: an input of shape {a.shape} does not fit a weight of shape {w.shape}; the last size of the input "
+                         f"must be the second of the weight")
+    if bias is not None:
+        c = bias
+        if c.layout.ndim != 1 or c.layout.dims[0] != w.layout.dims[0] or c.dtype_ != w.dtype_:
+            raise ValueError(f"linear: a bias of shape {c.shape} and dtype {c.dtype.name} does not fit a weight of shape {w.shape} "
+                             f"and dtype {w.dtype.name}")
+    if a.layout.ndim != 2:
+        for i in range(a.layout.ndim):
+            shape[i] = a.layout.dims[i]
+        out = linear(reshape(a, (-1, a.layout.dims[a.layout.ndim - 1])) if a.layout.numel or w.layout.dims[1]
+                     else reshape(a, (product_of(shape, a.layout.ndim - 1), 0)), w, bias)
+        shape[a.layout.ndim - 1] = w.layout.dims[0]
+        return reshape_to(out, a.layout.ndim, shape)
+    out = own(product(a, False, w, True))
+    if c is not None:
+        add_bias(out, c)
+    inputs[0], inputs[1] = <PyObject*> a, <PyObject*> w
+    inputs[2] = <PyObject*> c if c is not None else NULL
+    if a.dtype_ <= FLOAT64 and any_wants_grad(3, inputs):
+        record(LINEAR, <PyObject*> out, 3, inputs, NULL, NULL)
+    return out
+
+
+cdef Py_ssize_t product_of(Py_ssize_t* shape, int n) noexcept:
+    cdef Py_ssize_t p = 1
+    cdef int i
+    for i in range(n):
+        p *= shape[i]
+    return p
+
+
+cdef void add_bias(Tensor out, Tensor bias) noexcept:
+    """out += bias, a row at a time."""
+    cdef Operand operands[3]
+    cdef Py_ssize_t strides[2]
+    strides[0], strides[1] = 0, strides_of(bias.layout)[0]
+    operands[0].data = operands[1].data = out.data
+    operands[0].strides = operands[1].strides = strides_of(out.layout)
+    operands[2].data, operands[2].strides = bias.data, strides
+    operands[0].itemsize = operands[1].itemsize = operands[2].itemsize = itemsize_of(out.dtype_)
+    K.elementwise(&K.loops[ADD_LOOP][out.dtype_][0], 2, 2, out.layout.dims, operands, NULL)
+
+
+# ---- gradients, as single products
+
+cdef Tensor saved_matrix(Node node, int i, Matrix* m):
+    """Describe a saved 2-d value as a matrix; a tensor to keep alive is returned where a copy was needed."""
+    from autograd_cy.engine.gradients import saved_value
+    cdef Saved* saved = saved_or_raise(node, i)
+    if as_matrix(saved.layout, saved.at.data, m):
+        return None
+    return suitable(saved_value(node, i), m)
+
+
+cdef PyObject* product_with(Matrix* x, bint flip_x, Matrix* y, bint flip_y, int dtype) except NULL:
+    cdef Layout* layout = matrix_layout(x.cols if flip_x else x.rows, y.rows if flip_y else y.cols)
+    cdef PyObject* out = tensor_new(layout, dtype)
+    layout_decref(layout)
+    multiply(dtype, x, flip_x, y, flip_y, (<Tensor> out).data, layout.dims[1] if layout.dims[1] else 1)
+    return out
+
+
+cdef int matmul_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Matrix x
+    cdef Matrix y
+    cdef Matrix d
+    if node.edges[0].layout.ndim != 2 or node.edges[1].layout.ndim != 2:
+        from autograd_cy.engine.gradients import rule_gradients
+        for i, value in enumerate(rule_gradients(node, g)):
+            if value is not None:
+                Py_INCREF(value)
+                result[i] = <PyObject*> value
+        return 0
+    g = suitable(g, &d)
+    if node.edges[0].target != NULL:
+        kept_b = saved_matrix(node, 1, &y)
+        result[0] = product_with(&d, False, &y, True, g.dtype_)
+    if node.edges[1].target != NULL:
+        kept_a = saved_matrix(node, 0, &x)
+        result[1] = product_with(&x, True, &d, False, g.dtype_)
+    return 0
+
+
+cdef int linear_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Matrix x
+    cdef Matrix w
+    cdef Matrix d
+    g = suitable(g, &d)
+    if node.edges[0].target != NULL:
+        kept_w = saved_matrix(node, 1, &w)
+        result[0] = product_with(&d, False, &w, False, g.dtype_)
+    if node.edges[1].target != NULL:
+        kept_x = saved_matrix(node, 0, &x)
+        result[1] = product_with(&d, True, &x, False, g.dtype_)
+    if node.edges[2].target != NULL:
+        result[2] = sum_to_layout(g, node.edges[2].layout)
+    return 0
+
+
+backwards[MATMUL] = matmul_backward
+backwards[LINEAR] = linear_backward

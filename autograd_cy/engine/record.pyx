@@ -1,0 +1,303 @@
+# Recording: how an operation's inputs, saved values and outputs become a node; views and in-place changes among them.
+#
+# Relies on array, node, tensor, modes and the table (which says what each rule needs). Every operation records through this.
+#
+# In place on a view: the base's history becomes "the old base with this window replaced", and views made before learn of it when
+# they are next used, because their version is older than the base's.
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+
+from autograd_cy.array.dtype cimport itemsize_of
+from autograd_cy.array.layout cimport Layout, layout_incref, shape_tuple, strides_tuple
+from autograd_cy.array.storage cimport Storage, storage_incref
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.node cimport (
+    SAVED_BOOL, SAVED_FLOAT, SAVED_INT, SAVED_TENSOR, Edge, Node, Saved, is_node, node_description, node_make_cyclic, node_new,
+    remember_line, saved_at,
+)
+from autograd_cy.engine.tensor cimport CYCLIC, RETAINS_GRAD, Tensor, tensor_make_cyclic, tensor_wrap, watch
+
+from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.ops import TABLE
+
+cdef enum:
+    MAX_OPS = 512
+    MAX_NAMED = 4             # inputs that a row names
+
+cdef unsigned int needs[MAX_OPS][MAX_NAMED]   # bits that the rule for an input needs: inputs, then the output
+cdef int named_inputs[MAX_OPS]
+cdef int REPLACE_STRIDED = OPCODES["replace_strided"]
+cdef int AS_STRIDED = OPCODES["as_strided"]
+cdef int CONVERT = OPCODES["convert"]
+
+
+def _fill_needs():
+    for opcode, row in enumerate(TABLE.values()):
+        named_inputs[opcode] = len(row.inputs)
+        bits = {name: i for i, name in enumerate((*row.inputs, "y"))}
+        for i, name in enumerate(row.inputs):
+            needs[opcode][i] = 0
+            if name in row.rules:
+                for parameter in row.parameters(name):
+                    if parameter in bits:
+                        needs[opcode][i] |= 1 << bits[parameter]
+
+
+_fill_needs()
+
+
+cdef int set_edge(Edge* edge, Tensor t) except -1:
+    cdef PyObject* target = NULL
+    edge.dtype = t.dtype_
+    edge.layout = t.layout
+    layout_incref(t.layout)
+    if wants_grad(t):
+        target = t.node if t.node != NULL else <PyObject*> t
+        edge.output_nr = t.output_nr
+        Py_INCREF(<object> target)
+    edge.target = target
+    return 0
+
+
+cdef void save_tensor(Node node, int bit, Tensor t) noexcept:
+    cdef Saved* saved = &node.saved[node.n_saved]
+    saved.storage = t.storage
+    saved.layout = t.layout
+    storage_incref(t.storage)
+    layout_incref(t.layout)
+    saved.at.data = t.data
+    saved.version = t.storage.version
+    saved.dtype = t.dtype_
+    saved.kind = SAVED_TENSOR
+    node.n_saved += 1
+    node.mask |= <unsigned int> 1 << bit
+
+
+cdef void save_number(Node node, int bit, double value, int kind) noexcept:
+    cdef Saved* saved = &node.saved[node.n_saved]
+    saved.storage = NULL
+    saved.layout = NULL
+    saved.at.number = value
+    saved.kind = kind
+    node.n_saved += 1
+    node.mask |= <unsigned int> 1 << bit
+
+
+cdef int set_history(PyObject* out, PyObject* node, int output_nr) except -1:
+    cdef int i
+    cdef PyObject* target
+    (<Tensor> out).node = node
+    (<Tensor> out).output_nr = output_nr
+    (<Tensor> out).requires_grad_ = 1
+    for i in range((<Node> node).n_edges):
+        target = (<Node> node).edges[i].target
+        if target != NULL and ((<Node> target).cyclic if is_node(target) else (<Tensor> target).flags & CYCLIC):
+            node_make_cyclic(<Node> node)
+            tensor_make_cyclic(<Tensor> out)
+            break
+    return 0
+
+
+cdef bint any_wants_grad(int n, PyObject** inputs) except -1:
+    cdef int i
+    for i in range(n):
+        if inputs[i] != NULL and wants_grad(<Tensor> inputs[i]):
+            return grad_enabled()
+    return False
+
+
+cdef unsigned int needed_bits(int opcode, int n, PyObject** inputs) noexcept:
+    cdef unsigned int mask = 0
+    cdef int i
+    for i in range(min(n, named_inputs[opcode])):
+        if inputs[i] != NULL and (<Tensor> inputs[i]).requires_grad_:
+            mask |= needs[opcode][i]
+    return mask
+
+
+cdef int record(int opcode, PyObject* out, int n, PyObject** inputs, PyObject* attrs, PyObject* aux) except -1:
+    cdef unsigned int mask = needed_bits(opcode, n, inputs)
+    cdef int named = named_inputs[opcode]
+    cdef PyObject* o = node_new(opcode, n, 5)
+    cdef Node node = <Node> o
+    cdef int i
+    for i in range(n):
+        if inputs[i] != NULL:
+            set_edge(&node.edges[i], <Tensor> inputs[i])
+    for i in range(min(n, named)):
+        if mask >> i & 1 and inputs[i] != NULL:
+            save_tensor(node, i, <Tensor> inputs[i])
+    if mask >> named & 1:
+        save_tensor(node, named, <Tensor> out)
+    if attrs != NULL:
+        Py_INCREF(<object> attrs)
+        node.attrs = attrs
+    if aux != NULL:
+        Py_INCREF(<object> aux)
+        node.extra = aux
+    remember_line(node)
+    return set_history(out, o, 0)
+
+
+# ---- saved values
+
+cdef int check_version(Node node, Saved* saved) except -1:
+    if saved.storage != NULL and saved.storage.version != saved.version:
+        raise RuntimeError(
+            f"a value that {node_description(node)} needs for its gradient was changed in place afterwards "
+            f"(version {saved.storage.version}, saved at version {saved.version}); "
+            f"use an out-of-place operation, or clone() the value before changing it")
+    return 0
+
+
+cdef Saved* saved_or_raise(Node node, int bit) except NULL:
+    cdef Saved* saved = saved_at(node, bit)
+    if node.released or saved == NULL:
+        raise_released(node)
+    check_version(node, saved)
+    return saved
+
+
+cdef int raise_released(Node node) except -1:
+    raise RuntimeError(
+        f"backward through {node_description(node)} a second time: its saved values were freed by the first backward; "
+        f"call that one with retain_graph=True to keep them")
+
+
+cdef PyObject* unpack(Node node, int bit, bint with_history) except NULL:
+    cdef Saved* saved = saved_or_raise(node, bit)
+    cdef PyObject* result
+    cdef PyObject* target
+    cdef Edge* edge
+    if saved.storage == NULL:
+        return new_number(saved.at.number, saved.kind)
+    if with_history and bit < node.n_edges:
+        edge = &node.edges[bit]
+        target = edge.target
+        if target != NULL and not is_node(target) and (<Tensor> target).storage == saved.storage \
+                and (<Tensor> target).data == saved.at.data and (<Tensor> target).layout == saved.layout:
+            Py_INCREF(<object> target)          # the leaf itself
+            return target
+    storage_incref(saved.storage)
+    layout_incref(saved.layout)
+    result = tensor_wrap(saved.storage, saved.layout, saved.at.data, saved.dtype)
+    if not with_history:
+        return result
+    if bit >= node.n_edges:                     # the node's own output
+        Py_INCREF(node)
+        set_history(result, <PyObject*> node, 0)
+    elif edge.target != NULL:
+        if is_node(target) and edge.dtype == saved.dtype:
+            Py_INCREF(<object> target)
+            set_history(result, target, edge.output_nr)
+        else:
+            link_through_conversion(result, edge)
+    return result
+
+
+cdef int link_through_conversion(PyObject* result, Edge* edge) except -1:
+    """The saved value is a converted copy of the input: its history is the input's, by way of a conversion."""
+    cdef PyObject* o = node_new(CONVERT, 1, 0)
+    cdef Edge* link = &(<Node> o).edges[0]
+    link.target = edge.target
+    link.layout = edge.layout
+    link.output_nr = edge.output_nr
+    link.dtype = edge.dtype
+    Py_INCREF(<object> edge.target)
+    layout_incref(edge.layout)
+    return set_history(result, o, 0)
+
+
+cdef PyObject* new_number(double value, int kind) except NULL:
+    cdef object number = value
+    if kind == SAVED_INT:
+        number = int(value)
+    elif kind == SAVED_BOOL:
+        number = bool(value)
+    Py_INCREF(number)
+    return <PyObject*> number
+
+
+# ---- views
+
+cdef void set_base(PyObject* out, Tensor x) noexcept:
+    cdef PyObject* base = x.base if x.base != NULL else <PyObject*> x
+    Py_INCREF(<object> base)
+    (<Tensor> out).base = base
+    (<Tensor> out).view_version = x.storage.version
+
+
+cdef tuple geometry(Tensor t, Tensor base):
+    """Where t lies in the memory of its base: shape, strides, offset; and the base's own shape and strides."""
+    cdef Py_ssize_t offset = (t.data - base.data) // itemsize_of(t.dtype_)
+    return ((shape_tuple(base.layout), strides_tuple(base.layout)), (shape_tuple(t.layout), strides_tuple(t.layout), offset))
+
+
+cdef int refresh_view(Tensor t) except -1:
+    """The base's history was rewritten since: the view's history is now a window on the new base."""
+    cdef Tensor base = <Tensor> t.base
+    cdef PyObject* o
+    cdef PyObject* old
+    if base.requires_grad_:
+        attrs = geometry(t, base)
+        o = node_new(AS_STRIDED, 1, 0)
+        set_edge(&(<Node> o).edges[0], base)
+        Py_INCREF(attrs)
+        (<Node> o).attrs = <PyObject*> attrs
+        remember_line(<Node> o)
+        old = t.node
+        t.node = NULL
+        Py_XDECREF(old)
+        set_history(<PyObject*> t, o, 0)
+        if t.flags & RETAINS_GRAD:
+            watch(t)
+    t.view_version = t.storage.version
+    return 0
+
+
+# ---- in place
+
+cdef int refuse_inplace(Tensor t, str name) except -1:
+    """Recorded in-place operations are refused on leaves that require gradients, and on views of such."""
+    if wants_grad(t) and grad_enabled():
+        if t.node == NULL:
+            raise RuntimeError(f"{name}: a leaf tensor that requires gradients can't be changed in place; "
+                               f"do it under no_grad(), or on a copy")
+        if t.base != NULL and (<Tensor> t.base).node == NULL and (<Tensor> t.base).requires_grad_:
+            raise RuntimeError(f"{name}: a view of a leaf tensor that requires gradients can't be changed in place; "
+                               f"do it under no_grad(), or on a copy")
+    elif t.base != NULL and grad_enabled() and (<Tensor> t.base).node == NULL and (<Tensor> t.base).requires_grad_:
+        raise RuntimeError(f"{name}: a view of a leaf tensor that requires gradients can't be changed in place; "
+                           f"do it under no_grad(), or on a copy")
+    return 0
+
+
+cdef int rewrite_history(Tensor t, PyObject* node) except -1:
+    """t was changed in place by `node` (whose reference is taken over): rewrite its history, and its base's."""
+    cdef PyObject* old = t.node
+    cdef PyObject* o
+    cdef Tensor base
+    t.node = NULL
+    Py_XDECREF(old)
+    set_history(<PyObject*> t, node, 0)
+    t.view_version = t.storage.version
+    if t.flags & RETAINS_GRAD:
+        watch(t)
+    if t.base == NULL:
+        return 0
+    base = <Tensor> t.base
+    attrs = geometry(t, base)
+    o = node_new(REPLACE_STRIDED, 2, 0)
+    set_edge(&(<Node> o).edges[0], base)
+    set_edge(&(<Node> o).edges[1], t)
+    Py_INCREF(attrs)
+    (<Node> o).attrs = <PyObject*> attrs
+    remember_line(<Node> o)
+    old = base.node
+    base.node = NULL
+    Py_XDECREF(old)
+    set_history(<PyObject*> base, o, 0)
+    base.view_version = base.storage.version
+    t.view_version = base.storage.version - 1   # the view itself is now a window on the new base
+    return refresh_view(t)

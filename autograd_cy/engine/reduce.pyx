@@ -1,0 +1,439 @@
+# Reductions, softmax and the sums inside rules.
+#
+# Relies on array, kernels/reduce, kernels/rows, shape, record. methods.py puts the functions into Tensor.
+
+from collections import namedtuple
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM
+from autograd_cy.array.layout cimport (
+    CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_incref, layout_scalar, layout_strided, same_shape, strides_of,
+)
+from autograd_cy.engine.dispatch cimport GRAIN, contiguous_of, converted, default_dtype
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.node cimport MEAN_REDUCTION, Node, Saved
+from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise, wants_grad
+from autograd_cy.engine.shape cimport axis_of, own
+from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.kernels.table cimport (
+    K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM,
+    REDUCE_PROD, REDUCE_SUM, REDUCE_VAR,
+)
+
+from autograd_cy.array.dtypes import as_dtype
+from autograd_cy.engine.elementwise import maximum, minimum, sqrt
+from autograd_cy.engine.gradients import FUNCTIONS
+from autograd_cy.engine.shape import clone, convert, expand, permute, reshape, unsqueeze
+from autograd_cy.engine.tensor import OPCODES
+
+cdef int SUM = OPCODES["sum"], MEAN = OPCODES["mean"], PROD = OPCODES["prod"], AMAX = OPCODES["amax"], AMIN = OPCODES["amin"]
+cdef int MAX = OPCODES["max"], MIN = OPCODES["min"], VAR = OPCODES["var"], STD = OPCODES["std"]
+cdef int LOGSUMEXP = OPCODES["logsumexp"], NORM = OPCODES["norm"], SOFTMAX = OPCODES["softmax"]
+cdef int LOG_SOFTMAX = OPCODES["log_softmax"]
+
+ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
+cdef list ALL_DIMS = [tuple(range(n)) for n in range(MAX_NDIM + 1)]
+cdef object UNSET = object()
+
+
+cdef tuple dims_of(object dim, int ndim, str name):
+    """The dimensions to reduce: all for None or (), else one or several, without repetition, ascending."""
+    cdef int axis
+    if dim is None:
+        return ALL_DIMS[ndim]
+    if type(dim) is int:
+        axis = axis_of(dim, ndim, name)
+        return (axis,) if ndim else ()
+    if isinstance(dim, (tuple, list)):
+        if not dim:
+            return ALL_DIMS[ndim]
+        found = sorted([axis_of(d, ndim, name) for d in dim])
+        if len(set(found)) != len(found):
+            raise ValueError(f"{name}: a dim occurs twice in {tuple(dim)}")
+        return tuple(found) if ndim else ()
+    axis = axis_of(dim, ndim, name)
+    return (axis,) if ndim else ()
+
+
+cdef PyObject* reduced(int kind, Tensor x, tuple dims, bint keepdim, double param) except NULL:
+    """The reduction as a new tensor; no history."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t step = 1
+    cdef unsigned long long mask = 0
+    cdef Layout* layout
+    cdef PyObject* out
+    cdef int i, n = 0
+    cdef int dtype = x.dtype_
+    if kind == REDUCE_ARGMAX or kind == REDUCE_ARGMIN or ((kind == REDUCE_SUM or kind == REDUCE_PROD) and dtype > FLOAT64):
+        dtype = INT64
+    elif kind == REDUCE_ANY or kind == REDUCE_ALL:
+        dtype = BOOL
+    if len(dims) == x.layout.ndim and not keepdim:
+        layout = layout_scalar()
+        for i in range(x.layout.ndim):
+            strides[i] = 0
+    else:
+        for axis in dims:
+            mask |= <unsigned long long> 1 << <int> axis
+        for i in range(x.layout.ndim):
+            if not mask >> i & 1:
+                shape[n] = x.layout.dims[i]
+                n += 1
+            elif keepdim:
+                shape[n] = 1
+                n += 1
+        layout = layout_contiguous(n, shape)
+        for i in range(x.layout.ndim - 1, -1, -1):
+            if mask >> i & 1:
+                strides[i] = 0
+            else:
+                strides[i] = step
+                step *= x.layout.dims[i]
+    out = tensor_new(layout, dtype)
+    layout_decref(layout)
+    if x.layout.numel >= GRAIN:
+        with nogil:
+            K.reduce(kind, x.dtype_, x.layout.ndim, x.layout.dims, x.data, strides_of(x.layout), (<Tensor> out).data, strides, param)
+    else:
+        K.reduce(kind, x.dtype_, x.layout.ndim, x.layout.dims, x.data, strides_of(x.layout), (<Tensor> out).data, strides, param)
+    return out
+
+
+cdef object reduction(int opcode, int kind, Tensor x, tuple dims, bint keepdim, double param, tuple attrs):
+    """Run and record one reduction; attrs (None: dims and keepdim) go to the rule."""
+    cdef PyObject* inputs[1]
+    cdef object out = own(reduced(kind, x, dims, keepdim, param))
+    inputs[0] = <PyObject*> x
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+        if attrs is None:
+            attrs = (dims, keepdim)
+        record(opcode, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+cdef Tensor input_of(object x, str name):
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+    return x
+
+
+cdef Tensor float_input(object x, str name):
+    cdef Tensor t = input_of(x, name)
+    if t.dtype_ > FLOAT64:
+        raise RuntimeError(f"{name}: expected a floating-point tensor, got {t.dtype.name}; convert it first")
+    return t
+
+
+cdef int refuse_empty(Tensor x, tuple dims, str name) except -1:
+    for axis in dims:
+        if x.layout.dims[<int> axis] == 0:
+            raise ValueError(f"{name}: the reduced dimension {axis} of shape {x.shape} is empty, and {name} of nothing is not defined")
+    return 0
+
+
+cdef inline object either(object a, object b):
+    return b if a is None else a
+
+
+def sum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """The sum over `dim` (all dimensions by default). Integers and bools sum to int64."""
+    cdef Tensor t = input_of(x, "sum")
+    if dtype is not None:
+        t = convert(t, dtype)
+    return reduction(SUM, REDUCE_SUM, t, dims_of(either(dim, axis), t.layout.ndim, "sum"), bool(either(keepdims, keepdim)), 0, None)
+
+
+def mean(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """The mean over `dim` (all dimensions by default); NaN over nothing. RuntimeError for integer tensors."""
+    cdef Tensor t = float_input(x if dtype is None else convert(x, dtype), "mean")
+    return reduction(MEAN, REDUCE_MEAN, t, dims_of(either(dim, axis), t.layout.ndim, "mean"), bool(either(keepdims, keepdim)), 0, None)
+
+
+def prod(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """The product over `dim` (all dimensions by default). Integers and bools multiply to int64."""
+    cdef Tensor t = input_of(x, "prod")
+    if dtype is not None:
+        t = convert(t, dtype)
+    return reduction(PROD, REDUCE_PROD, t, dims_of(either(dim, axis), t.layout.ndim, "prod"), bool(either(keepdims, keepdim)), 0, None)
+
+
+def amax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """The largest element over `dim`; NaN wins. Ties share the gradient evenly. ValueError over nothing."""
+    cdef Tensor t = input_of(x, "amax")
+    cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amax")
+    refuse_empty(t, dims, "amax")
+    return reduction(AMAX, REDUCE_MAX, t, dims, bool(either(keepdims, keepdim)), 0, None)
+
+
+def amin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """The smallest element over `dim`; NaN wins. Ties share the gradient evenly. ValueError over nothing."""
+    cdef Tensor t = input_of(x, "amin")
+    cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amin")
+    refuse_empty(t, dims, "amin")
+    return reduction(AMIN, REDUCE_MIN, t, dims, bool(either(keepdims, keepdim)), 0, None)
+
+
+cdef object extreme(int opcode, int kind, int index_kind, Tensor x, object dim, bint keepdim, str name):
+    """(values, indices) along one dimension."""
+    cdef tuple dims = (axis_of(dim, x.layout.ndim, name),) if x.layout.ndim else ()
+    cdef PyObject* inputs[1]
+    if x.layout.ndim == 0:
+        axis_of(dim, 0, name)
+    refuse_empty(x, dims, name)
+    values = own(reduced(kind, x, dims, keepdim, 0))
+    indices = own(reduced(index_kind, x, dims, keepdim, 0))
+    inputs[0] = <PyObject*> x
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+        attrs = (dims, bool(keepdim))
+        kept = clone(indices if keepdim or not dims else unsqueeze(indices, dims[0]))
+        aux = (kept,)
+        record(opcode, <PyObject*> values, 1, inputs, <PyObject*> attrs, <PyObject*> aux)
+    return ValuesIndices(values, indices)
+
+
+def max(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """max(x): the largest element. max(x, dim): (values, indices) along dim. max(x, other): the elementwise maximum."""
+    cdef Tensor t = input_of(x, "max")
+    dim = either(dim, axis)
+    if isinstance(dim, Tensor):
+        return maximum(t, dim)
+    if dim is None:
+        return amax(t) if t.layout.numel else refuse_empty(t, ALL_DIMS[t.layout.ndim], "max")
+    return extreme(MAX, REDUCE_MAX, REDUCE_ARGMAX, t, dim, bool(either(keepdims, keepdim)), "max")
+
+
+def min(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """min(x): the smallest element. min(x, dim): (values, indices) along dim. min(x, other): the elementwise minimum."""
+    cdef Tensor t = input_of(x, "min")
+    dim = either(dim, axis)
+    if isinstance(dim, Tensor):
+        return minimum(t, dim)
+    if dim is None:
+        return amin(t) if t.layout.numel else refuse_empty(t, ALL_DIMS[t.layout.ndim], "min")
+    return extreme(MIN, REDUCE_MIN, REDUCE_ARGMIN, t, dim, bool(either(keepdims, keepdim)), "min")
+
+
+cdef object index_of(int kind, Tensor x, object dim, bint keepdim, str name):
+    cdef tuple dims
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"{name}: expected one dim or None, got {dim}")
+    dims = dims_of(dim, x.layout.ndim, name)
+    refuse_empty(x, dims, name)
+    return own(reduced(kind, x, dims, keepdim, 0))
+
+
+def argmax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """The index (int64) of the first largest element along `dim`, or in the flattened tensor. NaN counts as largest."""
+    return index_of(REDUCE_ARGMAX, input_of(x, "argmax"), either(dim, axis), bool(either(keepdims, keepdim)), "argmax")
+
+
+def argmin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """The index (int64) of the first smallest element along `dim`, or in the flattened tensor. NaN counts as smallest."""
+    return index_of(REDUCE_ARGMIN, input_of(x, "argmin"), either(dim, axis), bool(either(keepdims, keepdim)), "argmin")
+
+
+def any(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """Whether any element along `dim` is true (not zero); False over nothing."""
+    cdef Tensor t = input_of(x, "any")
+    return own(reduced(REDUCE_ANY, t, dims_of(either(dim, axis), t.layout.ndim, "any"), bool(either(keepdims, keepdim)), 0))
+
+
+def all(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """Whether all elements along `dim` are true (not zero); True over nothing."""
+    cdef Tensor t = input_of(x, "all")
+    return own(reduced(REDUCE_ALL, t, dims_of(either(dim, axis), t.layout.ndim, "all"), bool(either(keepdims, keepdim)), 0))
+
+
+def var(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None, keepdims=None):
+    """The variance over `dim`: sum((x - mean)**2) / (n - correction); correction 1 by default. NaN where n <= correction."""
+    cdef Tensor t = float_input(x, "var")
+    cdef tuple dims = spread_dims(dim, axis, t, "var")
+    cdef double c = correction_of(dim, unbiased, correction)
+    cdef bint keep = bool(either(keepdims, keepdim))
+    return reduction(VAR, REDUCE_VAR, t, dims, keep, c, (dims, keep, c))
+
+
+def std(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None, keepdims=None):
+    """The standard deviation over `dim`: the square root of `var`. Its gradient at equal values is 0."""
+    cdef Tensor t = float_input(x, "std")
+    cdef tuple dims = spread_dims(dim, axis, t, "std")
+    cdef double c = correction_of(dim, unbiased, correction)
+    cdef bint keep = bool(either(keepdims, keepdim))
+    cdef PyObject* inputs[1]
+    cdef object out
+    from autograd_cy.engine.modes import no_grad
+    with no_grad():
+        out = sqrt(own(reduced(REDUCE_VAR, t, dims, keep, c)))
+    inputs[0] = <PyObject*> t
+    if any_wants_grad(1, inputs):
+        attrs = (dims, keep, c)
+        record(STD, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+cdef tuple spread_dims(object dim, object axis, Tensor t, str name):
+    dim = either(dim, axis)
+    return dims_of(None if isinstance(dim, bool) else dim, t.layout.ndim, name)
+
+
+cdef double correction_of(object dim, object unbiased, object correction) except? -1:
+    if correction is not None:
+        return correction
+    return float(bool(dim)) if isinstance(dim, bool) else float(bool(unbiased))
+
+
+def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """log(sum(exp(x))) over `dim`, without overflow; -inf where every input is -inf (gradient 0)."""
+    cdef Tensor t = input_of(x, "logsumexp")
+    if t.dtype_ > FLOAT64:
+        t = own(converted(t, default_dtype()))
+    return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"), bool(either(keepdims, keepdim)),
+                     0, None)
+
+
+def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """(sum |x|**p)**(1/p) over `dim`; p may be "fro" (2), inf, -inf, 0 or any number. The gradient at norm 0 is 0."""
+    cdef Tensor t = float_input(x if dtype is None else convert(x, dtype), "norm")
+    if p is None or p == "fro":
+        p = 2
+    if not isinstance(p, (int, float)):
+        raise ValueError(f"norm: p must be a number or \"fro\", got {p!r}")
+    cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "norm")
+    cdef bint keep = bool(either(keepdims, keepdim))
+    if p < 0:
+        refuse_empty(t, dims, "norm")
+    return reduction(NORM, REDUCE_NORM, t, dims, keep, p, (p, dims, keep))
+
+
+# ---- softmax
+
+cdef object rows_last(Tensor x, int axis):
+    """x with `axis` moved to the end, contiguous; no history."""
+    cdef int i
+    if axis != x.layout.ndim - 1:
+        x = permute(x, tuple([i for i in range(x.layout.ndim) if i != axis] + [axis]))
+    return own(contiguous_of(x))
+
+
+cdef object softmax_of(int opcode, object x, object dim, object dtype, str name):
+    cdef Tensor t = input_of(x if dtype is None else convert(x, dtype), name)
+    cdef int axis
+    cdef PyObject* inputs[1]
+    cdef Tensor rows
+    cdef Tensor out
+    cdef Py_ssize_t cols
+    cdef int log = opcode == LOG_SOFTMAX
+    if t.dtype_ > FLOAT64:
+        t = own(converted(t, default_dtype()))
+    if dim is None:
+        raise TypeError(f"{name}: dim is required")
+    axis = axis_of(dim, t.layout.ndim, name)
+    rows = t
+    if t.layout.ndim and not (axis == t.layout.ndim - 1 and t.layout.flags & CONTIGUOUS):
+        rows = rows_last(t.detach(), axis)
+    out = own(tensor_new(rows.layout, t.dtype_))
+    cols = rows.layout.dims[rows.layout.ndim - 1] if rows.layout.ndim else 1
+    if cols:
+        if rows.layout.numel >= GRAIN:
+            with nogil:
+                K.softmax(t.dtype_, rows.layout.numel // cols, cols, rows.data, out.data, log)
+        else:
+            K.softmax(t.dtype_, rows.layout.numel // cols, cols, rows.data, out.data, log)
+    if axis != t.layout.ndim - 1 and t.layout.ndim:
+        order = [i for i in range(t.layout.ndim - 1)]
+        order.insert(axis, t.layout.ndim - 1)
+        out = own(contiguous_of(permute(out, tuple(order))))
+    inputs[0] = <PyObject*> t
+    if any_wants_grad(1, inputs):
+        attrs = (axis,)
+        record(opcode, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+def softmax(x, dim=None, dtype=None, *, axis=None):
+    """exp(x) / sum(exp(x)) along `dim`, without overflow."""
+    return softmax_of(SOFTMAX, x, either(dim, axis), dtype, "softmax")
+
+
+def log_softmax(x, dim=None, dtype=None, *, axis=None):
+    """log(softmax(x)) along `dim`, without overflow."""
+    return softmax_of(LOG_SOFTMAX, x, either(dim, axis), dtype, "log_softmax")
+
+
+cdef int softmax_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Saved* y = saved_or_raise(node, 1)
+    cdef int axis = (<object> node.attrs)[0]
+    cdef Py_ssize_t cols
+    cdef PyObject* out
+    if axis != y.layout.ndim - 1 or not y.layout.flags & CONTIGUOUS or y.layout.numel == 0:
+        from autograd_cy.engine.gradients import rule_gradient
+        value = rule_gradient(node, g)
+        Py_INCREF(value)
+        result[0] = <PyObject*> value
+        return 0
+    g = own(contiguous_of(g))
+    out = tensor_new(y.layout, y.dtype)
+    cols = y.layout.dims[axis]
+    if y.layout.numel >= GRAIN:
+        with nogil:
+            K.softmax_backward(y.dtype, y.layout.numel // cols, cols, g.data, y.at.data, (<Tensor> out).data, node.opcode == LOG_SOFTMAX)
+    else:
+        K.softmax_backward(y.dtype, y.layout.numel // cols, cols, g.data, y.at.data, (<Tensor> out).data, node.opcode == LOG_SOFTMAX)
+    result[0] = out
+    return 0
+
+
+backwards[SOFTMAX] = softmax_backward
+backwards[LOG_SOFTMAX] = softmax_backward
+
+
+# ---- sums in rules
+
+def spread(g, shape, dims, keepdim):
+    """What a reduction over `dims` removed is put back: each element repeated over `shape` (None: over sizes of 1)."""
+    if not keepdim:
+        for axis in dims:
+            g = unsqueeze(g, axis)
+    return g if shape is None else expand(g, shape)
+
+
+def total(x, dims, keepdim):
+    """The sum over a tuple of dimensions, in the input's dtype."""
+    if not dims:
+        return x
+    return sum(x, dims, keepdim)
+
+
+cdef int spread_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """sum and mean: the gradient repeated, without copying."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* full = node.edges[0].layout
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef unsigned long long mask = 0
+    cdef Py_ssize_t n = 1
+    cdef tuple attrs = <tuple> node.attrs
+    cdef bint keepdim = attrs[1]
+    cdef int i, k = 0
+    for axis in <tuple> attrs[0]:
+        mask |= <unsigned long long> 1 << <int> axis
+        n *= full.dims[<int> axis]
+    if node.opcode == MEAN:
+        g = g / n
+    for i in range(full.ndim):
+        if mask >> i & 1:
+            strides[i] = 0
+            k += keepdim
+        else:
+            strides[i] = strides_of(g.layout)[k]
+            k += 1
+    result[0] = tensor_alias(g, layout_strided(full.ndim, full.dims, strides), g.data)
+    return 0
+
+
+backwards[SUM] = spread_backward
+backwards[MEAN] = spread_backward
