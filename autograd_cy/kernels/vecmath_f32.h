@@ -38,10 +38,10 @@ AG_INLINE float ag_scale_f32(float p, float shifted, int down) {
     uint32_t n = (uint32_t)ag_bits_f32(shifted) << 23;
     return ag_from_bits_f32((int32_t)((uint32_t)ag_bits_f32(p) + n + (down ? 64u << 23 : 0u))) * (down ? 0x1p-64f : 1.0f);
 }
-/* e^x = p 2^k, p is returned and k stands in the low bits of *shifted */
-AG_INLINE float ag_exp_core_f32(float x, float* shifted) {
+/* e^(x + xlow) = p 2^k, p is returned and k stands in the low bits of *shifted */
+AG_INLINE float ag_exp_core2_f32(float x, float xlow, float* shifted) {
     float t = x * AG_LOG2E_F32 + AG_SHIFT_F32, k = t - AG_SHIFT_F32;
-    float hi = x - k * AG_LN2_HI_F32, lo = k * AG_LN2_LO_F32, r = hi - lo;     /* hi is exact, r only enters the tail */
+    float hi = x - k * AG_LN2_HI_F32, lo = k * AG_LN2_LO_F32 - xlow, r = hi - lo;     /* hi is exact, r only enters the tail */
     /* 2^-26.8 relative to e^r */
     float q = 0x1.6bebe8p-10f;
     q = q * r + 0x1.1227f6p-7f;
@@ -51,6 +51,7 @@ AG_INLINE float ag_exp_core_f32(float x, float* shifted) {
     *shifted = t;
     return 1.0f + (hi + (r * r * q - lo));
 }
+AG_INLINE float ag_exp_core_f32(float x, float* shifted) { return ag_exp_core2_f32(x, 0, shifted); }
 AG_INLINE float ag_exp_f32(float x) {
     float t, p = ag_exp_core_f32(x, &t), y = ag_scale_f32(p, t, x < -86.0f);
     y = ag_keep_f32(x >= -104.0f, y);
@@ -100,7 +101,7 @@ AG_INLINE float ag_sigmoid_f32(float x) {
 AG_INLINE float ag_tanh_f32(float x) {
     float a = fabsf(x), z = a * a, t, e = ag_exp_core_f32(a > 10.0f ? 20.0f : a + a, &t);
     e = ag_scale_f32(e, t, 0);
-    /* (tanh a - a) / a^3 in a^2, a <= atanh(1/2): 2^-27.5 relative to tanh */
+    /* (tanh a - a) / a^3 in a^2, a <= atanh(1/2): 2^-27.25 relative to tanh */
     float p = -0x1.9b881cp-8f;
     p = p * z + 0x1.594b9cp-6f;
     p = p * z + -0x1.b92a20p-5f;
@@ -250,8 +251,40 @@ AG_INLINE float ag_acos_f32(float x) {
     float far = x < 0 ? 0x1.921fb6p+1f - (y + y - -0x1.777a5cp-24f) : y + y;
     return high ? far : 0x1.921fb6p+0f - (s - -0x1.777a5cp-25f);
 }
-AG_INLINE float ag_atan_f32(float x) { return atanf(x); }
-AG_INLINE float ag_atan2_f32(float y, float x) { return atan2f(y, x); }
+/* atan(num / den) + turn pi / 4, the quotient within tan(pi / 8) */
+AG_INLINE float ag_atan_core_f32(float num, float den, float turn) {
+    float q = num / den, z = q * q;
+    /* (atan q - q) / q^3: 2^-28.25 relative to atan */
+    float p = -0x1.f1e3f8p-5f;
+    p = p * z + 0x1.b1ea6cp-4f;
+    p = p * z + -0x1.23b506p-3f;
+    p = p * z + 0x1.999194p-3f;
+    p = p * z + -0x1.55554ap-2f;
+    return turn * 0x1.921fb6p-1f + (q + (q * z * p + turn * -0x1.777a5cp-26f));
+}
+AG_INLINE float ag_atan_f32(float x) {
+    float a = fabsf(x);
+    int big = a > 0x1.3504f3p+1f, mid = a > 0x1.a8279ap-2f;
+    float one = ag_keep_f32(mid, 1.0f), y = ag_atan_core_f32(big ? -1.0f : a - one, big ? a : 1.0f + ag_keep_f32(mid, a), one + ag_keep_f32(big, 1.0f));
+    return copysignf(y, x);
+}
+/* In double: no overflow, no rounding of the sums, one rounding at the end. Infinity is a number above every float. */
+AG_INLINE float ag_atan2_f32(float y, float x) {
+    double a = fabsf(y), b = fabsf(x);
+    a = a > 1e300 ? 1e300 : a;
+    b = b > 1e300 ? 1e300 : b;
+    int big = a > 0x1.3504f3p+1 * b, mid = a > 0x1.a8279ap-2 * b;
+    double num = big ? -b : a - ag_keep_f64(mid, b), den = big ? a : b + ag_keep_f64(mid, a);
+    double q = num / (den == 0.0 ? 1.0 : den), z = q * q, turn = ag_keep_f64(mid, 1.0) + ag_keep_f64(big, 1.0);
+    /* the polynomial of atan */
+    double p = -0x1.f1e3f8p-5;
+    p = p * z + 0x1.b1ea6cp-4;
+    p = p * z + -0x1.23b506p-3;
+    p = p * z + 0x1.999194p-3;
+    p = p * z + -0x1.55554ap-2;
+    double r = turn * 0x1.921fb54442d18p-1 + (q + q * z * p);
+    return copysignf((float)(copysignf(1.0f, x) < 0.0f ? 0x1.921fb54442d18p+1 - r : r), y);
+}
 
 /* ---- hyperbolic functions: e = e^a / 2, which overflows where they do */
 
@@ -261,7 +294,7 @@ AG_INLINE float ag_half_exp_f32(float a) {
 }
 AG_INLINE float ag_sinh_f32(float x) {
     float a = fabsf(x), z = a * a, e = ag_half_exp_f32(a);
-    /* (sinh a - a) / a^3, a <= 1: 2^-27.51 relative to sinh */
+    /* (sinh a - a) / a^3, a <= 1: 2^-27.251 relative to sinh */
     float p = 0x1.7a15aep-19f;
     p = p * z + 0x1.9ffe92p-13f;
     p = p * z + 0x1.111134p-7f;
@@ -275,7 +308,94 @@ AG_INLINE float ag_cosh_f32(float x) {
     return a > 0x1.65a9f8p+6f ? AG_INF_F32 : a != a ? a : y;
 }
 
-AG_INLINE float ag_erf_f32(float x) { return erff(x); }
-AG_INLINE float ag_erfc_f32(float x) { return erfcf(x); }
+/* ---- error functions */
 
-AG_INLINE float ag_pow_f32(float x, float y) { return powf(x, y); }
+AG_INLINE float ag_erf_core_f32(float a) {           /* a <= 1 */
+    float z = a * a;
+    /* erf a / a - 1: 2^-28.71 relative to erf */
+    float p = 0x1.496a42p-14f;
+    p = p * z + -0x1.a3f706p-11f;
+    p = p * z + 0x1.5405b2p-8f;
+    p = p * z + -0x1.b7f90ep-6f;
+    p = p * z + 0x1.ce2cf8p-4f;
+    p = p * z + -0x1.81273ep-2f;
+    p = p * z + 0x1.06eba8p-3f;
+    return a + a * p;
+}
+AG_INLINE float ag_erf_f32(float x) {
+    float a = fabsf(x), c = (a > 4.0f ? 4.0f : a) - 1.0f, t;
+    /* log(erfc a) in a - 1, a >= 1: 2^-26.66 relative to erf */
+    float q = -0x1.6c065ap-16f;
+    q = q * c + 0x1.2fa7fep-12f;
+    q = q * c + -0x1.07bad2p-9f;
+    q = q * c + 0x1.4934e6p-7f;
+    q = q * c + -0x1.547d16p-5f;
+    q = q * c + -0x1.afabbap-1f;
+    q = q * c + -0x1.51c9bp+1f;
+    q = q * c + -0x1.d97fcp+0f;
+    q = ag_exp_core_f32(q, &t);
+    q = ag_scale_f32(q, t, 0);
+    float y = a > 1.0f ? 1.0f - q : ag_erf_core_f32(a);
+    return copysignf(x != x ? x : y, x);
+}
+/* erfc a = e^(-a^2) g(t) / (1 + 2 a), t = (a - K) / (a + K). a^2 = h^2 + (a - h)(a + h), where h^2 is exact: half of a's bits.
+ * Below 1/2, 1 - erf a. */
+AG_INLINE float ag_erfc_f32(float x) {
+    float a = fabsf(x);
+    a = a > 10.25f ? 10.25f : a;
+    float h = ag_from_bits_f32(ag_bits_f32(a) & ~(int32_t)0xfff), z = (a - 2.0f) / (a + 2.0f), t;
+    float e = ag_exp_core2_f32(-h * h, (h - a) * (h + a), &t);
+    /* g, 2^-25.12 relative */
+    float p = 0x1.d18478p-16f;
+    p = p * z + -0x1.7b9f2cp-12f;
+    p = p * z + -0x1.487bc6p-10f;
+    p = p * z + 0x1.4d3e7p-10f;
+    p = p * z + 0x1.1b091ep-7f;
+    p = p * z + -0x1.079622p-7f;
+    p = p * z + -0x1.bc0bd6p-5f;
+    p = p * z + 0x1.4ffb12p-3f;
+    p = p * z + -0x1.540844p-3f;
+    p = p * z + -0x1.7bf5fep-4f;
+    p = p * z + 0x1.46e80ep+0f;
+    float y = ag_scale_f32(e * (p / (1.0f + 2.0f * a)), t, a > 8.75f);
+    y = a < 0.5f ? 1.0f - ag_erf_core_f32(a) : y;
+    y = x < 0 ? 2.0f - y : y;
+    return x != x ? x : y;
+}
+
+/* ---- power: 2^(y log2 |x|) in double, with the cases of C's pow */
+
+AG_INLINE float ag_pow_f32(float x, float y) {
+    double a = fabsf(x);                            /* a subnormal float is a normal double */
+    uint64_t i = (uint64_t)ag_bits_f64(a) - 0x3fe6a09e667f3bcdu + (1024ull << 52);
+    double e = ag_from_bits_f64((int64_t)((i >> 52) | 0x4330000000000000u)) - (0x1p52 + 1024.0);
+    double f = ag_from_bits_f64((int64_t)((i & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu)) - 1.0, s = f / (2.0 + f), z = s * s;
+    /* log2((1 + s) / (1 - s)) / s: 2^-37.77 */
+    double p = 0x1.5cf2ce471b011p-2;
+    p = p * z + 0x1.a58cfe72e87p-2;
+    p = p * z + 0x1.277781002c51ep-1;
+    p = p * z + 0x1.ec709d116f96fp-1;
+    p = p * z + 0x1.71547652beefdp+1;
+    double log2 = e + s * p;
+    log2 = a > 3.5e38 ? a : a == 0.0 ? -(double)AG_INF_F32 : log2;
+    double w = log2 * (double)y;
+    w = w > 200.0 ? 200.0 : w;
+    w = w < -200.0 ? -200.0 : w;
+    double t = w + 0x1.8p+52, r = w - (t - 0x1.8p+52);
+    /* 2^r: 2^-29.00 */
+    double q = 0x1.41d3467cfca09p-13;
+    q = q * r + 0x1.5f456cf6629fbp-10;
+    q = q * r + 0x1.3b2dbba2649ffp-7;
+    q = q * r + 0x1.c6aed4b2bacb5p-5;
+    q = q * r + 0x1.ebfbdadcf8ba4p-3;
+    q = q * r + 0x1.62e430c7f098dp-1;
+    q = q * r + 0x1.0000000260906p+0;
+    double m = ag_from_bits_f64((int64_t)((uint64_t)ag_bits_f64(q) + ((uint64_t)ag_bits_f64(t) << 52)));
+    float u = (float)m, whole = ag_trunc_f32(y), half = 0.5f * y;
+    int odd = (whole == y) & (ag_trunc_f32(half) != half);
+    u = (a == 1.0) ? 1.0f : u;                      /* 0 times infinity */
+    u = (x < 0.0f) & (whole != y) & (a <= 3.5e38) ? AG_NAN_F32 : u;
+    u = ag_from_bits_f32(ag_bits_f32(u) ^ (ag_bits_f32(x) & (int32_t)0x80000000u & -(int32_t)odd));
+    u = (x != x) | (y != y) ? x + y : u;
+    return (y == 0.0f) | (x == 1.0f) ? 1.0f : u;
+}

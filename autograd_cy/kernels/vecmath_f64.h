@@ -25,9 +25,9 @@ AG_INLINE double ag_scale_f64(double p, double shifted, int down) {
     double y = ag_from_bits_f64((int64_t)((uint64_t)ag_bits_f64(p) + n + (uint64_t)ag_bits_f64(down ? 0x1p-959 : 0.0)));
     return y * (down ? 0x1p-64 : 1.0);              /* the bits of 2^-959 are 64 << 52 */
 }
-AG_INLINE double ag_exp_core_f64(double x, double* shifted) {
+AG_INLINE double ag_exp_core2_f64(double x, double xlow, double* shifted) {
     double t = x * AG_LOG2E_F64 + AG_SHIFT_F64, k = t - AG_SHIFT_F64;
-    double hi = x - k * AG_LN2_HI_F64, lo = k * AG_LN2_LO_F64, r = hi - lo;
+    double hi = x - k * AG_LN2_HI_F64, lo = k * AG_LN2_LO_F64 - xlow, r = hi - lo;
     /* (e^r - 1 - r) / r^2, 2^-56 relative to e^r */
     double q = 0x1.ae6bc94c06300p-26;
     q = q * r + 0x1.28a236893a2b3p-22;
@@ -42,6 +42,7 @@ AG_INLINE double ag_exp_core_f64(double x, double* shifted) {
     *shifted = t;
     return 1.0 + (hi + (r * r * q - lo));
 }
+AG_INLINE double ag_exp_core_f64(double x, double* shifted) { return ag_exp_core2_f64(x, 0, shifted); }
 AG_INLINE double ag_exp_f64(double x) {
     double t, p = ag_exp_core_f64(x, &t), y = ag_scale_f64(p, t, x < -707.0);
     y = ag_keep_f64(x >= -746.0, y);
@@ -282,8 +283,43 @@ AG_INLINE double ag_acos_f64(double x) {
     double far = x < 0 ? 0x1.921fb54442d18p+1 - (y + y - 0x1.1a62633145c07p-53) : y + y;
     return high ? far : 0x1.921fb54442d18p+0 - (s - 0x1.1a62633145c07p-54);
 }
-AG_INLINE double ag_atan_f64(double x) { return atan(x); }
-AG_INLINE double ag_atan2_f64(double y, double x) { return atan2(y, x); }
+/* atan(num / den) + turn pi / 4, the quotient within tan(pi / 8) */
+AG_INLINE double ag_atan_core_f64(double num, double den, double turn) {
+    double q = num / den, z = q * q;
+    /* (atan q - q) / q^3: 2^-58.44 relative to atan */
+    double p = 0x1.f1cdd1476427p-7;
+    p = p * z + -0x1.1230c3781c8eap-5;
+    p = p * z + 0x1.70ea2115421fap-5;
+    p = p * z + -0x1.ab7cb0bdd83fbp-5;
+    p = p * z + 0x1.e171de760ad24p-5;
+    p = p * z + -0x1.110c7108d1c56p-4;
+    p = p * z + 0x1.3b136e0e59f6ap-4;
+    p = p * z + -0x1.745d14b85484p-4;
+    p = p * z + 0x1.c71c71b740b15p-4;
+    p = p * z + -0x1.24924924755b3p-3;
+    p = p * z + 0x1.9999999999649p-3;
+    p = p * z + -0x1.5555555555554p-2;
+    return turn * 0x1.921fb54442d18p-1 + (q + (q * z * p + turn * 0x1.1a62633145c07p-55));
+}
+AG_INLINE double ag_atan_f64(double x) {
+    double a = fabs(x);
+    int big = a > 0x1.3504f3p+1, mid = a > 0x1.a8279ap-2;
+    double one = ag_keep_f64(mid, 1.0), y = ag_atan_core_f64(big ? -1.0 : a - one, big ? a : 1.0 + ag_keep_f64(mid, a), one + ag_keep_f64(big, 1.0));
+    return copysign(y, x);
+}
+AG_INLINE double ag_atan2_f64(double y, double x) {
+    double a = fabs(y), b = fabs(x);
+    int ya = a > 0x1.fffffffffffffp+1023, xb = b > 0x1.fffffffffffffp+1023;        /* infinite: only the ratio matters */
+    double scale = (a > 0x1p1000) | (b > 0x1p1000) ? 0.25 : 1.0;
+    double a1 = (xb ? 0.0 : a) * scale, b1 = (ya ? 0.0 : b) * scale;
+    a1 = ya ? 1.0 : a1;
+    b1 = xb ? 1.0 : b1;
+    int big = a1 > 0x1.3504f3p+1 * b1, mid = a1 > 0x1.a8279ap-2 * b1;
+    double num = big ? -b1 : a1 - ag_keep_f64(mid, b1), den = big ? a1 : b1 + ag_keep_f64(mid, a1);
+    double r = ag_atan_core_f64(num, den == 0.0 ? 1.0 : den, ag_keep_f64(mid, 1.0) + ag_keep_f64(big, 1.0));
+    r = copysign(1.0, x) < 0.0 ? 0x1.921fb54442d18p+1 - (r - 0x1.1a62633145c07p-53) : r;
+    return copysign((y != y) | (x != x) ? x + y : r, y);
+}
 
 /* ---- hyperbolic functions: e = e^a / 2, which overflows where they do */
 
@@ -311,7 +347,86 @@ AG_INLINE double ag_cosh_f64(double x) {
     return a > 0x1.633ce8fb9f87dp+9 ? AG_INF_F64 : a != a ? a : y;
 }
 
-AG_INLINE double ag_erf_f64(double x) { return erf(x); }
-AG_INLINE double ag_erfc_f64(double x) { return erfc(x); }
+/* ---- error functions */
+
+AG_INLINE double ag_erf_core_f64(double a) {           /* a <= 1 */
+    double z = a * a;
+    /* erf a / a - 1: 2^-54.65 relative to erf */
+    double p = -0x1.abae3e24f27d6p-31;
+    p = p * z + 0x1.d71b0adc13f58p-27;
+    p = p * z + -0x1.5c07263aba1bp-23;
+    p = p * z + 0x1.b97fd3b72aaebp-20;
+    p = p * z + -0x1.f4ca4d6b28512p-17;
+    p = p * z + 0x1.f9a2baa8adc8dp-14;
+    p = p * z + -0x1.c02db03dd2f9dp-11;
+    p = p * z + 0x1.565bccf92b0cap-8;
+    p = p * z + -0x1.b82ce311fa927p-6;
+    p = p * z + 0x1.ce2f21a040d15p-4;
+    p = p * z + -0x1.812746b0379bdp-2;
+    p = p * z + 0x1.06eba8214db68p-3;
+    return a + a * p;
+}
+AG_INLINE double ag_erf_f64(double x) {
+    double a = fabs(x), c = (a > 6.0 ? 6.0 : a) - 1.0, t;
+    /* log(erfc a) in a - 1, a >= 1: 2^-57.65 relative to erf */
+    double q = 0x1.276220cad045p-40;
+    q = q * c + -0x1.ff44938fee31ap-36;
+    q = q * c + 0x1.97d2a4a6ff216p-32;
+    q = q * c + -0x1.8bff68e3503d2p-29;
+    q = q * c + 0x1.017448a4445p-26;
+    q = q * c + -0x1.c0f33804e34c1p-25;
+    q = q * c + 0x1.a5208ec47bcfp-24;
+    q = q * c + 0x1.310a9c4038c2cp-23;
+    q = q * c + -0x1.1452402c41105p-19;
+    q = q * c + 0x1.4263d40f57cfp-17;
+    q = q * c + -0x1.c7a4cbc172eb4p-16;
+    q = q * c + 0x1.b8dd48d6ec125p-16;
+    q = q * c + 0x1.f1b398598dcaap-13;
+    q = q * c + -0x1.033f65e8ef3e7p-9;
+    q = q * c + 0x1.48c9d3ed52c22p-7;
+    q = q * c + -0x1.5477f09c10734p-5;
+    q = q * c + -0x1.afabc11a29555p-1;
+    q = q * c + -0x1.51c9b0006c237p+1;
+    q = q * c + -0x1.d97fbf27aa2a1p+0;
+    q = ag_exp_core_f64(q, &t);
+    q = ag_scale_f64(q, t, 0);
+    double y = a > 1.0 ? 1.0 - q : ag_erf_core_f64(a);
+    return copysign(x != x ? x : y, x);
+}
+/* erfc a = e^(-a^2) g(t) / (1 + 2 a), t = (a - K) / (a + K). a^2 = h^2 + (a - h)(a + h), where h^2 is exact: half of a's bits.
+ * Below 1/2, 1 - erf a. */
+AG_INLINE double ag_erfc_f64(double x) {
+    double a = fabs(x);
+    a = a > 27.25 ? 27.25 : a;
+    double h = ag_from_bits_f64(ag_bits_f64(a) & ~(int64_t)0x7ffffff), z = (a - 4.0) / (a + 4.0), t;
+    double e = ag_exp_core2_f64(-h * h, (h - a) * (h + a), &t);
+    /* g, 2^-54.19 relative */
+    double p = -0x1.205169673133cp-27;
+    p = p * z + -0x1.14c90e4feffd8p-27;
+    p = p * z + 0x1.b445fbaf02e68p-24;
+    p = p * z + 0x1.dace08fe6a21fp-25;
+    p = p * z + -0x1.b86464708ecbfp-21;
+    p = p * z + 0x1.50d5f5b4829dcp-22;
+    p = p * z + 0x1.7f2674b982d13p-18;
+    p = p * z + -0x1.78f535dbd685ap-17;
+    p = p * z + -0x1.995f2fba050fep-16;
+    p = p * z + 0x1.3be2eae1aeedbp-13;
+    p = p * z + -0x1.a1deb8d8b72bdp-13;
+    p = p * z + -0x1.8d4ac3760d31fp-11;
+    p = p * z + 0x1.49c6719c79da2p-8;
+    p = p * z + -0x1.09623852d710cp-6;
+    p = p * z + 0x1.3079edfab974ap-5;
+    p = p * z + -0x1.0fb06dff665bep-4;
+    p = p * z + 0x1.7fee004dea2fcp-4;
+    p = p * z + -0x1.9ddb23c3dbf23p-4;
+    p = p * z + 0x1.16ecefcfa689p-4;
+    p = p * z + 0x1.f7f5df66fb93bp-7;
+    p = p * z + -0x1.1df1ad154a2a7p-3;
+    p = p * z + 0x1.3ba5916e9fd7fp+0;
+    double y = ag_scale_f64(e * (p / (1.0 + 2.0 * a)), t, a > 26.0);
+    y = a < 0.5 ? 1.0 - ag_erf_core_f64(a) : y;
+    y = x < 0 ? 2.0 - y : y;
+    return x != x ? x : y;
+}
 
 AG_INLINE double ag_pow_f64(double x, double y) { return pow(x, y); }
