@@ -46,7 +46,9 @@ AG_INLINE double ag_from_bits_f64(int64_t i) { double x; memcpy(&x, &i, 8); retu
 /* keep ? y : +0, by a mask: gcc follows a constant through a conditional expression into the code after it, and then computes that
  * code twice, once per path (softplus took 33 multiplications instead of 22) */
 AG_INLINE float ag_keep_f32(int keep, float y) { return ag_from_bits_f32(ag_bits_f32(y) & -(int32_t)keep); }
-AG_INLINE double ag_keep_f64(int keep, double y) { return ag_from_bits_f64(ag_bits_f64(y) & -(int64_t)keep); }
+AG_INLINE double ag_keep_f64(int keep, double y) {
+    return ag_from_bits_f64(ag_bits_f64(y) & ag_bits_f64(keep ? -__builtin_nan("0xfffffffffffff") : 0.0));      /* -1 or 0 */
+}
 
 /* ---- functions whose result is exact or correctly rounded, once per floating dtype.
  * C is the C library's suffix, MAGIC the power of two above which every value is an integer. */

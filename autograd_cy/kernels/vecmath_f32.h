@@ -79,13 +79,13 @@ AG_INLINE float ag_expm1_f32(float x) {
 AG_INLINE float ag_exp2_f32(float x) {
     float t = x + AG_SHIFT_F32, r = x - (t - AG_SHIFT_F32);
     /* (2^r - 1) / r - 1, 2^-28.7 relative to 2^r */
-    float q = 0x1.fde5eap-17f;
-    q = q * r + 0x1.445c86p-13f;
-    q = q * r + 0x1.5d8a86p-10f;
-    q = q * r + 0x1.3b29f4p-7f;
-    q = q * r + 0x1.c6b08ap-5f;
-    q = q * r + 0x1.ebfbe0p-3f;
-    q = q * r + -0x1.3a37a0p-2f;
+    float r2 = r * r, q = 0x1.fde5eap-17f, qo = 0x1.445c86p-13f;
+    q = q * r2 + 0x1.5d8a86p-10f;
+    qo = qo * r2 + 0x1.3b29f4p-7f;
+    q = q * r2 + 0x1.c6b08ap-5f;
+    qo = qo * r2 + 0x1.ebfbe0p-3f;
+    q = q * r2 + -0x1.3a37a0p-2f;
+    q = qo * r + q;
     float y = ag_scale_f32(1.0f + (r + r * q), t, x < -124.0f);
     y = ag_keep_f32(x >= -150.0f, y);
     return x >= 128.0f ? AG_INF_F32 : x != x ? x : y;
@@ -206,13 +206,13 @@ AG_INLINE float ag_cos_fast_f32(float x) { return ag_sincos_f32(x, 1); }
 AG_INLINE float ag_tan_fast_f32(float x) {
     double k, r = ag_quadrant_f32(x, &k), z = r * r;
     /* (tan r - r) / r^3: 2^-28 relative to tan; in double, because of the reciprocal */
-    double p = 0x1.1ece44p-8;
-    p = p * z + 0x1.7734aap-14;
-    p = p * z + 0x1.631202p-7;
-    p = p * z + 0x1.5cafd4p-6;
-    p = p * z + 0x1.badbep-5;
-    p = p * z + 0x1.110d8ep-3;
-    p = p * z + 0x1.55556p-2;
+    double z2 = z * z, p = 0x1.1ece44p-8, po = 0x1.7734aap-14;
+    p = p * z2 + 0x1.631202p-7;
+    po = po * z2 + 0x1.5cafd4p-6;
+    p = p * z2 + 0x1.badbep-5;
+    po = po * z2 + 0x1.110d8ep-3;
+    p = p * z2 + 0x1.55556p-2;
+    p = po * z + p;
     float t = (float)(r + r * z * p), u = -1.0f / t;
     return (ag_bits_f32((float)k + AG_SHIFT_F32) & 1) ? u : t;
 }
@@ -313,26 +313,26 @@ AG_INLINE float ag_cosh_f32(float x) {
 AG_INLINE float ag_erf_core_f32(float a) {           /* a <= 1 */
     float z = a * a;
     /* erf a / a - 1: 2^-28.71 relative to erf */
-    float p = 0x1.496a42p-14f;
-    p = p * z + -0x1.a3f706p-11f;
-    p = p * z + 0x1.5405b2p-8f;
-    p = p * z + -0x1.b7f90ep-6f;
-    p = p * z + 0x1.ce2cf8p-4f;
-    p = p * z + -0x1.81273ep-2f;
-    p = p * z + 0x1.06eba8p-3f;
+    float z2 = z * z, p = 0x1.496a42p-14f, po = -0x1.a3f706p-11f;
+    p = p * z2 + 0x1.5405b2p-8f;
+    po = po * z2 + -0x1.b7f90ep-6f;
+    p = p * z2 + 0x1.ce2cf8p-4f;
+    po = po * z2 + -0x1.81273ep-2f;
+    p = p * z2 + 0x1.06eba8p-3f;
+    p = po * z + p;
     return a + a * p;
 }
 AG_INLINE float ag_erf_f32(float x) {
     float a = fabsf(x), c = (a > 4.0f ? 4.0f : a) - 1.0f, t;
     /* log(erfc a) in a - 1, a >= 1: 2^-26.66 relative to erf */
-    float q = -0x1.6c065ap-16f;
-    q = q * c + 0x1.2fa7fep-12f;
-    q = q * c + -0x1.07bad2p-9f;
-    q = q * c + 0x1.4934e6p-7f;
-    q = q * c + -0x1.547d16p-5f;
-    q = q * c + -0x1.afabbap-1f;
-    q = q * c + -0x1.51c9bp+1f;
-    q = q * c + -0x1.d97fcp+0f;
+    float c2 = c * c, q = -0x1.6c065ap-16f, qo = 0x1.2fa7fep-12f;
+    q = q * c2 + -0x1.07bad2p-9f;
+    qo = qo * c2 + 0x1.4934e6p-7f;
+    q = q * c2 + -0x1.547d16p-5f;
+    qo = qo * c2 + -0x1.afabbap-1f;
+    q = q * c2 + -0x1.51c9bp+1f;
+    qo = qo * c2 + -0x1.d97fcp+0f;
+    q = q * c + qo;
     q = ag_exp_core_f32(q, &t);
     q = ag_scale_f32(q, t, 0);
     float y = a > 1.0f ? 1.0f - q : ag_erf_core_f32(a);
@@ -346,17 +346,17 @@ AG_INLINE float ag_erfc_f32(float x) {
     float h = ag_from_bits_f32(ag_bits_f32(a) & ~(int32_t)0xfff), z = (a - 2.0f) / (a + 2.0f), t;
     float e = ag_exp_core2_f32(-h * h, (h - a) * (h + a), &t);
     /* g, 2^-25.12 relative */
-    float p = 0x1.d18478p-16f;
-    p = p * z + -0x1.7b9f2cp-12f;
-    p = p * z + -0x1.487bc6p-10f;
-    p = p * z + 0x1.4d3e7p-10f;
-    p = p * z + 0x1.1b091ep-7f;
-    p = p * z + -0x1.079622p-7f;
-    p = p * z + -0x1.bc0bd6p-5f;
-    p = p * z + 0x1.4ffb12p-3f;
-    p = p * z + -0x1.540844p-3f;
-    p = p * z + -0x1.7bf5fep-4f;
-    p = p * z + 0x1.46e80ep+0f;
+    float z2 = z * z, p = 0x1.d18478p-16f, po = -0x1.7b9f2cp-12f;
+    p = p * z2 + -0x1.487bc6p-10f;
+    po = po * z2 + 0x1.4d3e7p-10f;
+    p = p * z2 + 0x1.1b091ep-7f;
+    po = po * z2 + -0x1.079622p-7f;
+    p = p * z2 + -0x1.bc0bd6p-5f;
+    po = po * z2 + 0x1.4ffb12p-3f;
+    p = p * z2 + -0x1.540844p-3f;
+    po = po * z2 + -0x1.7bf5fep-4f;
+    p = p * z2 + 0x1.46e80ep+0f;
+    p = po * z + p;
     float y = ag_scale_f32(e * (p / (1.0f + 2.0f * a)), t, a > 8.75f);
     y = a < 0.5f ? 1.0f - ag_erf_core_f32(a) : y;
     y = x < 0 ? 2.0f - y : y;
@@ -383,13 +383,13 @@ AG_INLINE float ag_pow_f32(float x, float y) {
     w = w < -200.0 ? -200.0 : w;
     double t = w + 0x1.8p+52, r = w - (t - 0x1.8p+52);
     /* 2^r: 2^-29.00 */
-    double q = 0x1.41d3467cfca09p-13;
-    q = q * r + 0x1.5f456cf6629fbp-10;
-    q = q * r + 0x1.3b2dbba2649ffp-7;
-    q = q * r + 0x1.c6aed4b2bacb5p-5;
-    q = q * r + 0x1.ebfbdadcf8ba4p-3;
-    q = q * r + 0x1.62e430c7f098dp-1;
-    q = q * r + 0x1.0000000260906p+0;
+    double r2 = r * r, q = 0x1.41d3467cfca09p-13, qo = 0x1.5f456cf6629fbp-10;
+    q = q * r2 + 0x1.3b2dbba2649ffp-7;
+    qo = qo * r2 + 0x1.c6aed4b2bacb5p-5;
+    q = q * r2 + 0x1.ebfbdadcf8ba4p-3;
+    qo = qo * r2 + 0x1.62e430c7f098dp-1;
+    q = q * r2 + 0x1.0000000260906p+0;
+    q = qo * r + q;
     double m = ag_from_bits_f64((int64_t)((uint64_t)ag_bits_f64(q) + ((uint64_t)ag_bits_f64(t) << 52)));
     float u = (float)m, whole = ag_trunc_f32(y), half = 0.5f * y;
     int odd = (whole == y) & (ag_trunc_f32(half) != half);
