@@ -304,7 +304,7 @@ AG_INLINE double ag_atan_core_f64(double num, double den, double turn) {
 AG_INLINE double ag_atan_f64(double x) {
     double a = fabs(x);
     int big = a > 0x1.3504f3p+1, mid = a > 0x1.a8279ap-2;
-    double one = ag_keep_f64(mid, 1.0), y = ag_atan_core_f64(big ? -1.0 : a - one, big ? a : 1.0 + ag_keep_f64(mid, a), one + ag_keep_f64(big, 1.0));
+    double one = ag_keep_f64(mid, 1.0), y = ag_atan_core_f64(big ? -1.0 : a - one, big ? a : mid ? 1.0 + a : 1.0, one + ag_keep_f64(big, 1.0));
     return copysign(y, x);
 }
 AG_INLINE double ag_atan2_f64(double y, double x) {
