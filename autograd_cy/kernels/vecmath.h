@@ -10,7 +10,7 @@
  * Not vectorised, because exact results need a data-dependent number of steps: floordiv and remainder of floats and of int64
  * (a short scalar path, fmod where the quotient is huge), the integer powers, and ag_sin, ag_cos, ag_tan, which call the C library
  * beyond |x| = 2^20: where ag_within says that no element of an array is beyond, ag_sin_fast and the rest give the same bits in a
- * vectorised loop. pow of double is the C library's.
+ * vectorised loop.
  */
 #ifndef AG_VECMATH_H
 #define AG_VECMATH_H

@@ -71,8 +71,7 @@ AG_INLINE double ag_expm1_f64(double x) {
     double half = ag_from_bits_f64((int64_t)(((uint64_t)ag_bits_f64(t) + 1022) << 52));     /* 2^(k - 1): half, for k = 1024 */
     return copysign(k == 0.0 ? p : 2.0 * (half * p + (half - 0.5)), x);
 }
-AG_INLINE double ag_exp2_f64(double x) {
-    double t = x + AG_SHIFT_F64, r = x - (t - AG_SHIFT_F64);
+AG_INLINE double ag_exp2_poly_f64(double r) {
     /* (2^r - 1) / r - 1, 2^-55.6 relative to 2^r */
     double r2 = r * r, q = 0x1.e79b7e473f7a2p-32, qo = 0x1.e61b5041a7464p-28;
     q = q * r2 + 0x1.b5267d0e3372cp-24;
@@ -85,6 +84,11 @@ AG_INLINE double ag_exp2_f64(double x) {
     qo = qo * r2 + 0x1.ebfbdff82c5a4p-3;
     q = q * r2 + -0x1.3a37a020b8c21p-2;
     q = qo * r + q;
+    return q;
+}
+AG_INLINE double ag_exp2_f64(double x) {
+    double t = x + AG_SHIFT_F64, r = x - (t - AG_SHIFT_F64);
+    double q = ag_exp2_poly_f64(r);
     double y = ag_scale_f64(1.0 + (r + r * q), t, x < -1020.0);
     y = ag_keep_f64(x >= -1076.0, y);
     return x >= 1024.0 ? AG_INF_F64 : x != x ? x : y;
@@ -429,4 +433,44 @@ AG_INLINE double ag_erfc_f64(double x) {
     return x != x ? x : y;
 }
 
-AG_INLINE double ag_pow_f64(double x, double y) { return pow(x, y); }
+/* ---- power: 2^(y log2 |x|), with the cases of C's pow. log2 |x| is a sum of two doubles, 2^-64 relative: products are made exact by
+ * cutting factors to 26 bits (ag_cut), since a fused multiply-add is not at hand at every level. */
+
+AG_INLINE double ag_cut_f64(double x) { return ag_from_bits_f64(ag_bits_f64(x) & ~(int64_t)0x7ffffff); }
+
+AG_INLINE double ag_pow_f64(double x, double y) {
+    double a = fabs(x), e, f = ag_log_split_f64(a, &e);
+    /* s = f / (2 + f) = sh + sl */
+    double d = 2.0 + f, sh = ag_cut_f64(f / d), dh = ag_cut_f64(d);
+    double sl = ((f - sh * dh) - sh * (f - (dh - 2.0))) / d;
+    /* log(m) / 2 = s (1 + z / 3 + z^2 R(z)), z = s^2 = zh + zl; R: 2^-65 relative to the logarithm */
+    double zh = sh * sh, zl = sl * (sh + sh + sl), z = zh + zl, third = ag_cut_f64(zh * 0x1.5555555555555p-2);
+    double p = 0x1.eb31589c0b50fp-5;
+    p = p * z + 0x1.de2f92ea0425fp-5;
+    p = p * z + 0x1.1120cdffe5f90p-4;
+    p = p * z + 0x1.3b136213f3031p-4;
+    p = p * z + 0x1.745d1834b2ceep-4;
+    p = p * z + 0x1.c71c71c57b741p-4;
+    p = p * z + 0x1.249249249305fp-3;
+    p = p * z + 0x1.9999999999995p-3;
+    double w = ((zh - 3.0 * third) + zl) * 0x1.5555555555555p-2 + z * z * p, u = sh * third, h = sh + u;
+    double l = (u - (h - sh)) + (sl + (sh * w + sl * (third + w)));
+    /* times 2 / ln 2, plus e */
+    double g = ag_cut_f64(h), gl = (h - g) + l, m = g * 0x1.715476p+1;
+    double log2 = e + m, low = (m - (log2 - e)) + (gl * 0x1.71547652b82fep+1 + g * 0x1.4ae0bf85ddf44p-25);
+    /* times y, which beyond 2^70 gives 0, 1 or infinity, as 2^70 does */
+    double c = ag_clamp_f64(y, -0x1p70, 0x1p70), ch = ag_cut_f64(c), lh = ag_cut_f64(log2);
+    double ph = ch * lh, pl = c * ((log2 - lh) + low) + (c - ch) * lh, power = ph + pl;
+    double t = power + AG_SHIFT_F64, v = ph - (t - AG_SHIFT_F64), r = v + pl;
+    double q = 1.0 + (r + (r * ag_exp2_poly_f64(r) + ((v - r) + pl) * 0x1.62e42fefa39efp-1));
+    double result = ag_scale_f64(q, t, power < -1020.0);
+    result = ag_keep_f64(power >= -1076.0, result);
+    result = power >= 1024.0 ? AG_INF_F64 : result;
+    result = a == 0.0 ? (y < 0.0 ? AG_INF_F64 : 0.0) : a > 0x1.fffffffffffffp+1023 ? (y < 0.0 ? 0.0 : AG_INF_F64) : result;
+    double whole = ag_trunc_f64(y), half = 0.5 * y;
+    int odd = (whole == y) & (ag_trunc_f64(half) != half);
+    result = (x < 0.0) & (whole != y) & (a <= 0x1.fffffffffffffp+1023) ? AG_NAN_F64 : result;
+    result = odd ? copysign(result, x) : result;
+    result = (x != x) | (y != y) ? x + y : result;
+    return (y == 0.0) | (x == 1.0) ? 1.0 : result;
+}
