@@ -8,9 +8,9 @@
  * loops call it, and a loop over a called exp is ten times slower.
  *
  * Not vectorised, because exact results need a data-dependent number of steps: floordiv and remainder of floats and of int64
- * (a short scalar path, fmod where the quotient is huge), the integer powers, and ag_sin, ag_cos, ag_tan, which call the C library
- * beyond |x| = 2^20: where ag_within says that no element of an array is beyond, ag_sin_fast and the rest give the same bits in a
- * vectorised loop.
+ * (a short scalar path, fmod where the quotient is huge), the integer powers, and ag_sin, ag_cos, ag_tan, which call the C
+ * library beyond |x| = 2^20: where ag_within says that no element of an array is beyond, ag_sin_fast and the rest give the same
+ * bits in a vectorised loop.
  */
 #ifndef AG_VECMATH_H
 #define AG_VECMATH_H
@@ -23,9 +23,6 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define AG_INLINE static inline __attribute__((always_inline))
 #define AG_LIKELY(c) __builtin_expect(!!(c), 1)
-#elif defined(_MSC_VER)
-#define AG_INLINE static __forceinline
-#define AG_LIKELY(c) (c)
 #else
 #define AG_INLINE static inline
 #define AG_LIKELY(c) (c)
@@ -45,11 +42,12 @@ AG_INLINE float ag_from_bits_f32(int32_t i) { float x; memcpy(&x, &i, 4); return
 AG_INLINE int64_t ag_bits_f64(double x) { int64_t i; memcpy(&i, &x, 8); return i; }
 AG_INLINE double ag_from_bits_f64(int64_t i) { double x; memcpy(&x, &i, 8); return x; }
 
-/* keep ? y : +0, by a mask: gcc follows a constant through a conditional expression into the code after it, and then computes that
- * code twice, once per path (softplus took 33 multiplications instead of 22) */
+/* keep ? y : +0, by a mask: gcc follows a constant through a conditional expression into the code after it, and then computes
+ * that code twice, once per path (softplus took 33 multiplications instead of 22) */
 AG_INLINE float ag_keep_f32(int keep, float y) { return ag_from_bits_f32(ag_bits_f32(y) & -(int32_t)keep); }
 AG_INLINE double ag_keep_f64(int keep, double y) {
-    return ag_from_bits_f64(ag_bits_f64(y) & ag_bits_f64(keep ? -__builtin_nan("0xfffffffffffff") : 0.0));      /* -1 or 0 */
+    /* the mask is chosen as a double, all ones being a NaN: SSE2 has no conversion to 64-bit lanes */
+    return ag_from_bits_f64(ag_bits_f64(y) & ag_bits_f64(keep ? ag_from_bits_f64(-1) : 0.0));
 }
 /* c ? x : y by masks, for scalar code whose condition is a coin toss (a mispredicted branch costs 6 ns) */
 AG_INLINE float ag_select_f32(int c, float x, float y) {

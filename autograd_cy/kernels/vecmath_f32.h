@@ -7,8 +7,8 @@
  * product with a small integer is exact; _LO is the rest.
  */
 
-#define AG_INF_F32 __builtin_inff()
-#define AG_NAN_F32 __builtin_nanf("")
+#define AG_INF_F32 ((float)INFINITY)
+#define AG_NAN_F32 ((float)NAN)
 #define AG_LN2_HI_F32 0x1.62e4p-1f
 #define AG_LN2_LO_F32 0x1.7f7d1cp-20f
 #define AG_LOG2E_F32 0x1.715476p+0f
@@ -19,7 +19,7 @@ AG_INLINE float ag_clamp_f32(float x, float lo, float hi) {       /* keeps NaN *
     x = x > hi ? hi : x;
     return x < lo ? lo : x;
 }
-AG_INLINE float ag_pow2_f32(int32_t n) { return ag_from_bits_f32((int32_t)((uint32_t)(n + 127) << 23)); }   /* -126 <= n <= 127 */
+AG_INLINE float ag_pow2_f32(int32_t n) { return ag_from_bits_f32((int32_t)(((uint32_t)n + 127u) << 23)); }   /* -126 <= n <= 127 */
 /* ---- exponentials: x = k ln 2 + r, |r| <= ln(2) / 2 */
 
 /* (e^r - 1 - r) / r^2, 2^-28.7 relative to e^r - 1 */
@@ -55,7 +55,7 @@ AG_INLINE float ag_exp_core_f32(float x, float* shifted) { return ag_exp_core2_f
 AG_INLINE float ag_exp_f32(float x) {
     float t, p = ag_exp_core_f32(x, &t), y = ag_scale_f32(p, t, x < -86.0f);
     y = ag_keep_f32(x >= -104.0f, y);
-    return x > 0x1.62e42ep+6f ? AG_INF_F32 : x != x ? x : y;
+    return x <= 0x1.62e42ep+6f ? y : x + AG_INF_F32;         /* infinity or NaN */
 }
 AG_INLINE float ag_exp_neg_f32(float a) {       /* e^-a for a >= 0; any value for NaN */
     float t, p = ag_exp_core_f32(-a, &t), y = ag_scale_f32(p, t, a > 86.0f);
@@ -88,7 +88,7 @@ AG_INLINE float ag_exp2_f32(float x) {
     q = qo * r + q;
     float y = ag_scale_f32(1.0f + (r + r * q), t, x < -124.0f);
     y = ag_keep_f32(x >= -150.0f, y);
-    return x >= 128.0f ? AG_INF_F32 : x != x ? x : y;
+    return x < 128.0f ? y : x + AG_INF_F32;
 }
 AG_INLINE float ag_sigmoid_f32(float x) {
     /* s(-a) = e / (1 + e), s(a) = 1 - s(-a): no overflow, subnormal results kept. e - e q is more accurate than q itself,
@@ -114,7 +114,7 @@ AG_INLINE float ag_tanh_f32(float x) {
 /* ---- logarithms: x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2) */
 
 AG_INLINE float ag_split_f32(float x, float* e) {   /* x > 0, normal; returns f */
-    int32_t i = ag_bits_f32(x) - 0x3f3504f3;
+    int32_t i = (int32_t)((uint32_t)ag_bits_f32(x) - 0x3f3504f3u);
     *e = (float)(i >> 23);
     return ag_from_bits_f32((i & 0x7fffff) + 0x3f3504f3) - 1.0f;
 }
@@ -131,8 +131,8 @@ AG_INLINE float ag_log_tail_f32(float f) {
     return 0.5f * z - z * f * p;
 }
 AG_INLINE float ag_log_special_f32(float x, float y) {
-    y = x < AG_INF_F32 ? y : x;                                         /* inf and NaN */
-    return x > 0.0f ? y : x == 0.0f ? -AG_INF_F32 : x != x ? x : AG_NAN_F32;
+    y = x < AG_INF_F32 ? y : x;
+    return x > 0.0f ? y : x == 0.0f ? -AG_INF_F32 : AG_NAN_F32;
 }
 AG_INLINE float ag_log_split_f32(float x, float* e) {     /* with subnormal numbers brought into range */
     int tiny = x < 0x1p-126f;
@@ -163,7 +163,7 @@ AG_INLINE float ag_log1p_f32(float x) {
 }
 /* log(1 + t) for 0 <= t <= 1 */
 AG_INLINE float ag_log1p_unit_f32(float t) {
-    float e = t > 0x1.a8279ap-2f ? 0.5f : 0.0f, f = t * (1.0f - e) - e;    /* a condition tested twice would make gcc compute everything twice */
+    float e = t > 0x1.a8279ap-2f ? 0.5f : 0.0f, f = t * (1.0f - e) - e;    /* one condition: two would double the code */
     return e * (2 * AG_LN2_HI_F32) + (f - (ag_log_tail_f32(f) - e * (2 * AG_LN2_LO_F32)));
 }
 AG_INLINE float ag_softplus_f32(float x) {
@@ -172,20 +172,20 @@ AG_INLINE float ag_softplus_f32(float x) {
 AG_INLINE float ag_logsigmoid_f32(float x) { return -ag_softplus_f32(-x); }
 
 /* ---- sine, cosine, tangent: x = k pi / 2 + r, |r| <= pi / 4.
- * ag_<f>_fast_f32 is branch-free, and right for |x| <= AG_TRIG_LIMIT_F32 (which ag_within_f32 tests for a whole array); ag_<f>_f32 gives
- * the same bits there and calls the C library beyond, at the price that gcc doesn't vectorise the loop. */
+ * ag_<f>_fast_f32 is branch-free, and right for |x| <= AG_TRIG_LIMIT_F32 (ag_within_f32 tests it for a whole array);
+ * ag_<f>_f32 gives the same bits there and calls the C library beyond, at the price that gcc doesn't vectorise the loop. */
 
 #define AG_TRIG_LIMIT_F32 0x1p+20f
 
-/* The reduction is in double: pi / 2 has 33 + 53 bits and k 20, so r is right to float precision next to every multiple of pi / 2. */
+/* In double, with pi / 2 in 33 + 53 bits and k in 20: r is right to float precision next to every multiple of pi / 2. */
 AG_INLINE double ag_quadrant_f32(float x, double* k) {
     *k = ((double)x * 0x1.45f306dc9c883p-1 + 0x1.8p+52) - 0x1.8p+52;
     return ((double)x - *k * 0x1.921fb544p+0) - *k * 0x1.0b4611a626331p-34;
 }
-AG_INLINE float ag_sincos_f32(float x, int32_t shift) {
+AG_INLINE float ag_sincos_f32(float x, uint32_t shift) {
     double k;
     float r = (float)ag_quadrant_f32(x, &k), z = r * r;
-    int32_t n = ag_bits_f32((float)k + AG_SHIFT_F32) + shift;
+    uint32_t n = (uint32_t)ag_bits_f32((float)k + AG_SHIFT_F32) + shift;
     /* (sin r - r) / r^3: 2^-28.03 relative to sin */
     float p = 0x1.6cd1f4p-19f;
     p = p * z + -0x1.a00f8p-13f;
@@ -196,7 +196,7 @@ AG_INLINE float ag_sincos_f32(float x, int32_t shift) {
     q = q * z + -0x1.6c0c34p-10f;
     q = q * z + 0x1.55554ap-5f;
     float y = n & 1 ? 1.0f - (0.5f * z - z * z * q) : r + r * z * p;
-    return ag_from_bits_f32(ag_bits_f32(y) ^ (int32_t)((uint32_t)(n & 2) << 30));
+    return ag_from_bits_f32(ag_bits_f32(y) ^ (int32_t)((n & 2) << 30));
 }
 AG_INLINE float ag_sin_fast_f32(float x) {
     float y = ag_sincos_f32(x, 0);
@@ -227,7 +227,7 @@ AG_INLINE int ag_within_f32(ptrdiff_t n, const float* x, float limit) {       /*
 
 /* ---- inverse functions */
 
-/* asin a for a <= 1/2; beyond, pi / 2 - 2 asin(sqrt((1 - a) / 2)) with the same polynomial: returns the asin that was evaluated */
+/* asin a for a <= 1/2; beyond, pi / 2 - 2 asin(sqrt((1 - a) / 2)) with the same polynomial, and the inner asin is returned */
 AG_INLINE float ag_asin_core_f32(float a, int* high) {
     *high = a > 0.5f;
     float z = *high ? (1.0f - a) * 0.5f : a * a, s = *high ? sqrtf(z) : a;
@@ -265,7 +265,8 @@ AG_INLINE float ag_atan_core_f32(float num, float den, float turn) {
 AG_INLINE float ag_atan_f32(float x) {
     float a = fabsf(x);
     int big = a > 0x1.3504f3p+1f, mid = a > 0x1.a8279ap-2f;
-    float one = ag_keep_f32(mid, 1.0f), y = ag_atan_core_f32(big ? -1.0f : a - one, big ? a : 1.0f + ag_keep_f32(mid, a), one + ag_keep_f32(big, 1.0f));
+    float one = ag_keep_f32(mid, 1.0f), num = big ? -1.0f : a - one, den = big ? a : 1.0f + ag_keep_f32(mid, a);
+    float y = ag_atan_core_f32(num, den, one + ag_keep_f32(big, 1.0f));
     return copysignf(y, x);
 }
 /* In double: no overflow, no rounding of the sums, one rounding at the end. Infinity is a number above every float. */

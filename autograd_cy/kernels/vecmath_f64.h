@@ -2,12 +2,12 @@
  * Included by vecmath.h, whose helpers it uses; tests/ulp_table.py holds the accuracy that is promised for each function.
  * The generated elementwise loops and the row kernels rely on it.
  *
- * Integer operations are limited to those that SSE2 and AVX2 have for 64-bit lanes: add, logical shift, and, or. (No comparison, no
- * arithmetic shift, no conversion: an integer becomes a double through the bits of 2^52.)
+ * Integer operations are limited to those that SSE2 and AVX2 have for 64-bit lanes: add, logical shift, and, or. (No comparison,
+ * no arithmetic shift, no conversion: an integer becomes a double through the bits of 2^52.)
  */
 
-#define AG_INF_F64 __builtin_inf()
-#define AG_NAN_F64 __builtin_nan("")
+#define AG_INF_F64 ((double)INFINITY)
+#define AG_NAN_F64 ((double)NAN)
 #define AG_LN2_HI_F64 0x1.62e42fefa2p-1
 #define AG_LN2_LO_F64 0x1.9ef35793c7673p-41
 #define AG_LOG2E_F64 0x1.71547652b82fep+0
@@ -46,7 +46,7 @@ AG_INLINE double ag_exp_core_f64(double x, double* shifted) { return ag_exp_core
 AG_INLINE double ag_exp_f64(double x) {
     double t, p = ag_exp_core_f64(x, &t), y = ag_scale_f64(p, t, x < -707.0);
     y = ag_keep_f64(x >= -746.0, y);
-    return x > 0x1.62e42fefa39efp+9 ? AG_INF_F64 : x != x ? x : y;
+    return x <= 0x1.62e42fefa39efp+9 ? y : x + AG_INF_F64;         /* infinity or NaN */
 }
 AG_INLINE double ag_exp_neg_f64(double a) {
     double t, p = ag_exp_core_f64(-a, &t), y = ag_scale_f64(p, t, a > 707.0);
@@ -91,7 +91,7 @@ AG_INLINE double ag_exp2_f64(double x) {
     double q = ag_exp2_poly_f64(r);
     double y = ag_scale_f64(1.0 + (r + r * q), t, x < -1020.0);
     y = ag_keep_f64(x >= -1076.0, y);
-    return x >= 1024.0 ? AG_INF_F64 : x != x ? x : y;
+    return x < 1024.0 ? y : x + AG_INF_F64;
 }
 AG_INLINE double ag_sigmoid_f64(double x) {
     double e = ag_exp_neg_f64(fabs(x)), q = e / (1.0 + e);
@@ -138,7 +138,7 @@ AG_INLINE double ag_log_tail_f64(double f) {
 }
 AG_INLINE double ag_log_special_f64(double x, double y) {
     y = x < AG_INF_F64 ? y : x;
-    return x > 0.0 ? y : x == 0.0 ? -AG_INF_F64 : x != x ? x : AG_NAN_F64;
+    return x > 0.0 ? y : x == 0.0 ? -AG_INF_F64 : AG_NAN_F64;
 }
 AG_INLINE double ag_log_split_f64(double x, double* e) {
     int tiny = x < 0x1p-1022;
@@ -169,30 +169,30 @@ AG_INLINE double ag_log1p_f64(double x) {
     return copysign(ag_log_special_f64(u, y), u != u ? u : x);
 }
 AG_INLINE double ag_log1p_unit_f64(double t) {
-    double e = t > 0x1.a827999fcef32p-2 ? 0.5 : 0.0, f = t * (1.0 - e) - e;    /* a condition tested twice would make gcc compute everything twice */
+    double e = t > 0x1.a827999fcef32p-2 ? 0.5 : 0.0, f = t * (1.0 - e) - e;    /* one condition: two would double the code */
     return e * (2 * AG_LN2_HI_F64) + (f - (ag_log_tail_f64(f) - e * (2 * AG_LN2_LO_F64)));
 }
 AG_INLINE double ag_softplus_f64(double x) { return ag_maximum_f64(x, 0.0) + ag_log1p_unit_f64(ag_exp_neg_f64(fabs(x))); }
 AG_INLINE double ag_logsigmoid_f64(double x) { return -ag_softplus_f64(-x); }
 
 /* ---- sine, cosine, tangent: x = k pi / 2 + r, |r| <= pi / 4.
- * ag_<f>_fast_f64 is branch-free, and right for |x| <= AG_TRIG_LIMIT_F64 (which ag_within_f64 tests for a whole array); ag_<f>_f64 gives
- * the same bits there and calls the C library beyond, at the price that gcc doesn't vectorise the loop. */
+ * ag_<f>_fast_f64 is branch-free, and right for |x| <= AG_TRIG_LIMIT_F64 (ag_within_f64 tests it for a whole array);
+ * ag_<f>_f64 gives the same bits there and calls the C library beyond, at the price that gcc doesn't vectorise the loop. */
 
 #define AG_TRIG_LIMIT_F64 0x1p+20
 
 /* pi / 2 in 33 + 33 + 53 bits: k times the first two is exact; r + *low has some 80 bits next to every multiple of pi / 2 */
-AG_INLINE double ag_quadrant_f64(double x, double* low, int64_t* n) {
+AG_INLINE double ag_quadrant_f64(double x, double* low, uint64_t* n) {
     double t = x * 0x1.45f306dc9c883p-1 + AG_SHIFT_F64, k = t - AG_SHIFT_F64;
     double a = x - k * 0x1.921fb544p+0, w = k * 0x1.0b4611a6p-34, b = a - w;
     double c = ((a - b) - w) - k * 0x1.3198a2e037073p-69, r = b + c;
     *low = (b - r) + c;
-    *n = ag_bits_f64(t);
+    *n = (uint64_t)ag_bits_f64(t);
     return r;
 }
-AG_INLINE double ag_sincos_f64(double x, int64_t shift) {
+AG_INLINE double ag_sincos_f64(double x, uint64_t shift) {
     double low;
-    int64_t n;
+    uint64_t n;
     double r = ag_quadrant_f64(x, &low, &n), z = r * r, h = 0.5 * z, w = 1.0 - h;
     n += shift;
     /* 2^-57.14 relative to sin */
@@ -212,8 +212,8 @@ AG_INLINE double ag_sincos_f64(double x, int64_t shift) {
     q = q * z + -0x1.6c16c16c16c0fp-10;
     q = q * z + 0x1.5555555555555p-5;
     double s = r + (r * z * p + low * w), c = w + (((1.0 - w) - h) + (z * z * q - r * low));
-    int64_t odd = 0 - (n & 1);
-    return ag_from_bits_f64(((ag_bits_f64(c) & odd) | (ag_bits_f64(s) & ~odd)) ^ (int64_t)((uint64_t)(n & 2) << 62));
+    int64_t odd = (int64_t)(0 - (n & 1));
+    return ag_from_bits_f64(((ag_bits_f64(c) & odd) | (ag_bits_f64(s) & ~odd)) ^ (int64_t)((n & 2) << 62));
 }
 AG_INLINE double ag_sin_fast_f64(double x) {
     double y = ag_sincos_f64(x, 0);
@@ -222,7 +222,7 @@ AG_INLINE double ag_sin_fast_f64(double x) {
 AG_INLINE double ag_cos_fast_f64(double x) { return ag_sincos_f64(x, 1); }
 AG_INLINE double ag_tan_fast_f64(double x) {
     double low;
-    int64_t n;
+    uint64_t n;
     double r = ag_quadrant_f64(x, &low, &n), z = r * r;
     /* 2^-56.31 relative to tan */
     double z2 = z * z, p = 0x1.45d973b543636p-17, po = -0x1.90a400013f112p-16;
@@ -241,7 +241,7 @@ AG_INLINE double ag_tan_fast_f64(double x) {
     p = p * z2 + 0x1.555555555555dp-2;
     p = po * z + p;
     double t = r + (r * z * p + low * (1.0 + z)), u = -1.0 / t;
-    int64_t odd = 0 - (n & 1);
+    int64_t odd = (int64_t)(0 - (n & 1));
     double y = ag_from_bits_f64((ag_bits_f64(u) & odd) | (ag_bits_f64(t) & ~odd));
     return x == 0.0 ? x : y;
 }
@@ -256,7 +256,7 @@ AG_INLINE int ag_within_f64(ptrdiff_t n, const double* x, double limit) {       
 
 /* ---- inverse functions */
 
-/* asin a for a <= 1/2; beyond, pi / 2 - 2 asin(sqrt((1 - a) / 2)) with the same polynomial: returns the asin that was evaluated */
+/* asin a for a <= 1/2; beyond, pi / 2 - 2 asin(sqrt((1 - a) / 2)) with the same polynomial, and the inner asin is returned */
 AG_INLINE double ag_asin_core_f64(double a, int* high) {
     *high = a > 0.5;
     double z = *high ? (1.0 - a) * 0.5 : a * a, s = *high ? sqrt(z) : a;
@@ -308,7 +308,8 @@ AG_INLINE double ag_atan_core_f64(double num, double den, double turn) {
 AG_INLINE double ag_atan_f64(double x) {
     double a = fabs(x);
     int big = a > 0x1.3504f3p+1, mid = a > 0x1.a8279ap-2;
-    double one = ag_keep_f64(mid, 1.0), y = ag_atan_core_f64(big ? -1.0 : a - one, big ? a : mid ? 1.0 + a : 1.0, one + ag_keep_f64(big, 1.0));
+    double one = ag_keep_f64(mid, 1.0), num = big ? -1.0 : a - one, den = big ? a : (mid ? 1.0 + a : 1.0);
+    double y = ag_atan_core_f64(num, den, one + ag_keep_f64(big, 1.0));
     return copysign(y, x);
 }
 AG_INLINE double ag_atan2_f64(double y, double x) {
@@ -433,8 +434,8 @@ AG_INLINE double ag_erfc_f64(double x) {
     return x != x ? x : y;
 }
 
-/* ---- power: 2^(y log2 |x|), with the cases of C's pow. log2 |x| is a sum of two doubles, 2^-64 relative: products are made exact by
- * cutting factors to 26 bits (ag_cut), since a fused multiply-add is not at hand at every level. */
+/* ---- power: 2^(y log2 |x|), with the cases of C's pow. log2 |x| is a sum of two doubles, 2^-64 relative: products are made
+ * exact by cutting factors to 26 bits (ag_cut), since a fused multiply-add is not at hand at every level. */
 
 AG_INLINE double ag_cut_f64(double x) { return ag_from_bits_f64(ag_bits_f64(x) & ~(int64_t)0x7ffffff); }
 
