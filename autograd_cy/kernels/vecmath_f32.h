@@ -346,18 +346,17 @@ AG_INLINE float ag_erfc_f32(float x) {
     a = a > 10.25f ? 10.25f : a;
     float h = ag_from_bits_f32(ag_bits_f32(a) & ~(int32_t)0xfff), z = (a - 2.0f) / (a + 2.0f), t;
     float e = ag_exp_core2_f32(-h * h, (h - a) * (h + a), &t);
-    /* g, 2^-25.12 relative */
-    float z2 = z * z, p = 0x1.d18478p-16f, po = -0x1.7b9f2cp-12f;
-    p = p * z2 + -0x1.487bc6p-10f;
-    po = po * z2 + 0x1.4d3e7p-10f;
-    p = p * z2 + 0x1.1b091ep-7f;
-    po = po * z2 + -0x1.079622p-7f;
-    p = p * z2 + -0x1.bc0bd6p-5f;
-    po = po * z2 + 0x1.4ffb12p-3f;
-    p = p * z2 + -0x1.540844p-3f;
-    po = po * z2 + -0x1.7bf5fep-4f;
-    p = p * z2 + 0x1.46e80ep+0f;
-    p = po * z + p;
+    /* g for a >= 1/2: 2^-26.14 relative */
+    float p = -0x1.d161e4p-13f;
+    p = p * z + -0x1.4bd5bcp-10f;
+    p = p * z + 0x1.2bc5dap-10f;
+    p = p * z + 0x1.1bbf1cp-7f;
+    p = p * z + -0x1.064db6p-7f;
+    p = p * z + -0x1.bc193cp-5f;
+    p = p * z + 0x1.4ff8bep-3f;
+    p = p * z + -0x1.5407f8p-3f;
+    p = p * z + -0x1.7bf5dap-4f;
+    p = p * z + 0x1.46e80ep+0f;
     float y = ag_scale_f32(e * (p / (1.0f + 2.0f * a)), t, a > 8.75f);
     y = a < 0.5f ? 1.0f - ag_erf_core_f32(a) : y;
     y = x < 0 ? 2.0f - y : y;
