@@ -20,6 +20,7 @@ AG_INLINE float ag_clamp_f32(float x, float lo, float hi) {       /* keeps NaN *
     return x < lo ? lo : x;
 }
 AG_INLINE float ag_pow2_f32(int32_t n) { return ag_from_bits_f32((int32_t)(((uint32_t)n + 127u) << 23)); }   /* -126 <= n <= 127 */
+
 /* ---- exponentials: x = k ln 2 + r, |r| <= ln(2) / 2 */
 
 /* (e^r - 1 - r) / r^2, 2^-28.7 relative to e^r - 1 */
