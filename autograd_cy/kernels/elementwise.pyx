@@ -25,17 +25,24 @@ cdef extern from "tiles.h" nogil:
                         const uint32_t* src, Py_ssize_t src_pitch)
     void ag_transpose64(Py_ssize_t rows, Py_ssize_t cols, uint64_t* dst, Py_ssize_t dst_pitch,
                         const uint64_t* src, Py_ssize_t src_pitch)
-    void ag_fill_rows8(Py_ssize_t rows, Py_ssize_t cols, uint8_t* dst, const uint8_t* src, Py_ssize_t stride)
-    void ag_fill_rows16(Py_ssize_t rows, Py_ssize_t cols, uint16_t* dst, const uint16_t* src, Py_ssize_t stride)
-    void ag_fill_rows32(Py_ssize_t rows, Py_ssize_t cols, uint32_t* dst, const uint32_t* src, Py_ssize_t stride)
-    void ag_fill_rows64(Py_ssize_t rows, Py_ssize_t cols, uint64_t* dst, const uint64_t* src, Py_ssize_t stride)
+    void ag_fill_rows8(Py_ssize_t rows, Py_ssize_t cols, uint8_t* dst, Py_ssize_t dst_stride,
+                        const uint8_t* src, Py_ssize_t src_stride)
+    void ag_fill_rows16(Py_ssize_t rows, Py_ssize_t cols, uint16_t* dst, Py_ssize_t dst_stride,
+                        const uint16_t* src, Py_ssize_t src_stride)
+    void ag_fill_rows32(Py_ssize_t rows, Py_ssize_t cols, uint32_t* dst, Py_ssize_t dst_stride,
+                        const uint32_t* src, Py_ssize_t src_stride)
+    void ag_fill_rows64(Py_ssize_t rows, Py_ssize_t cols, uint64_t* dst, Py_ssize_t dst_stride,
+                        const uint64_t* src, Py_ssize_t src_stride)
     void ag_copy_short(char* dst, const char* src, Py_ssize_t size)
     void ag_repeat_row(char* dst, const char* src, Py_ssize_t size, Py_ssize_t rows)
 
 cdef enum:
     MAX_OPERANDS = 8
     SHORT_ROW = 64            # rows shorter than this are gathered into blocks of whole rows
-    PATTERN = 512             # a repeated row is written out to about so many elements, so that the loop runs on long stretches
+    # A repeated row is written out to about so many elements, so that the loop runs on long stretches. Writing costs
+    # some 0.1 ns per element and a call of the loop 4 ns, so that small operands do with less.
+    PATTERN = 512
+    SMALL_PATTERN = 160
     BAND = 16                 # rows transposed together: a cache line of float32
 
 cdef enum State:              # how the loop gets at an operand within a block
@@ -118,15 +125,15 @@ cdef inline void move_tile(word* dst, Py_ssize_t dst_rows, Py_ssize_t dst_cols, 
         for i in range(rows):
             ag_copy_short(<char*> (dst + i * dst_rows), <const char*> (src + i * src_rows), size)
         return
-    if src_cols == 0 and dst_cols == 1 and dst_rows == cols and size <= 64:
+    if src_cols == 0 and dst_cols == 1 and size <= 64 and rows > 1 and cols > 1:
         if word is uint8_t:
-            ag_fill_rows8(rows, cols, dst, src, src_rows)
+            ag_fill_rows8(rows, cols, dst, dst_rows, src, src_rows)
         elif word is uint16_t:
-            ag_fill_rows16(rows, cols, dst, src, src_rows)
+            ag_fill_rows16(rows, cols, dst, dst_rows, src, src_rows)
         elif word is uint32_t:
-            ag_fill_rows32(rows, cols, dst, src, src_rows)
+            ag_fill_rows32(rows, cols, dst, dst_rows, src, src_rows)
         else:
-            ag_fill_rows64(rows, cols, dst, src, src_rows)
+            ag_fill_rows64(rows, cols, dst, dst_rows, src, src_rows)
         return
     if src_rows != 0 and magnitude(src_rows) < magnitude(src_cols) and rows >= 4 and cols >= 4:
         start = 0
@@ -423,6 +430,7 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
     cdef char* pointers[MAX_OPERANDS]
     cdef int state[MAX_OPERANDS]
     cdef char* scratch = ag_scratch()
+    cdef bint dense = True                     # may the loop run on over the end of a row?
     cdef const Py_ssize_t* by_row = plan.strides[row_dim]
     cdef const Py_ssize_t* by_col = plan.strides[col_dim]
     cdef Loop loop
@@ -434,6 +442,8 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
             npacked += 1
             if plan.itemsize[k] > size:
                 size = plan.itemsize[k]
+        elif by_row[k] != (cols * plan.itemsize[k] if state[k] == DIRECT else 0):
+            dense = False
     slot_bytes = AG_SCRATCH_BYTES // (npacked if npacked > 4 else 4) // 64 * 64      # 16 KB: half of a usual L1
     width = slot_bytes // (BAND * size)
     npacked = 0
@@ -462,10 +472,13 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
                         if k > 0:
                             move_tile_of(plan.itemsize[k], slot[k], step[k], plan.itemsize[k], base, by_row[k], by_col[k],
                                          nrows, ncols)
-                for i in range(nrows):
-                    loop(ncols, pointers, attrs)
-                    for k in range(MAX_OPERANDS):
-                        pointers[k] += step[k]
+                if dense and ncols == cols:
+                    loop(nrows * ncols, pointers, attrs)
+                else:
+                    for i in range(nrows):
+                        loop(ncols, pointers, attrs)
+                        for k in range(MAX_OPERANDS):
+                            pointers[k] += step[k]
                 if state[0] == PACKED:
                     move_tile_of(plan.itemsize[0], data[0] + top * by_row[0] + left * by_col[0], by_row[0], by_col[0],
                                  slot[0], step[0], plan.itemsize[0], nrows, ncols)
@@ -577,18 +590,23 @@ cdef inline bint is_contiguous(int ndim, const Py_ssize_t* shape, const Py_ssize
     return True
 
 
-cdef void run_rows(Loop loop, int nops, char** pointers, const Operand* operands, int repeated, Py_ssize_t inner,
+cdef void run_rows(Loop loop, int nops, char** data, const Operand* operands, int repeated, Py_ssize_t inner,
                    Py_ssize_t rows, const double* attrs) noexcept nogil:
     """A bias: one operand is a row of `inner` elements that repeats, all others are contiguous."""
-    cdef Py_ssize_t group = PATTERN // inner, step
-    cdef char* scratch
+    cdef Py_ssize_t group, step
+    cdef uint64_t pattern[PATTERN]
+    cdef char* pointers[MAX_OPERANDS]
     cdef int k
+    for k in range(nops):
+        pointers[k] = data[k]
+    group = (PATTERN if rows * inner >= 8 * SMALL_PATTERN else SMALL_PATTERN) // inner
+    if group >= 16:
+        group -= group % 16                    # whole vectors
     if group > rows:
         group = rows
     if group > 1:
-        scratch = ag_scratch()
-        ag_repeat_row(scratch, pointers[repeated], inner * operands[repeated].itemsize, group)
-        pointers[repeated] = scratch
+        ag_repeat_row(<char*> pattern, pointers[repeated], inner * operands[repeated].itemsize, group)
+        pointers[repeated] = <char*> pattern
     else:
         group = 1
     while rows > 0:
@@ -682,8 +700,20 @@ cdef void copy(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, cons
     cdef Loop variants[N_VARIANTS]
     cdef uint64_t value
     cdef char* pointers[2]
+    cdef Py_ssize_t n
     cdef bint same = dst_dtype == src_dtype
     cdef int d, dim
+    if is_contiguous(ndim, shape, dst_strides) and src_strides != NULL and is_contiguous(ndim, shape, src_strides):
+        n = 1
+        for d in range(ndim):
+            n *= shape[d]
+        pointers[0] = dst
+        pointers[1] = <char*> src
+        if same:
+            ag_copy_short(dst, src, n * itemsize_of(dst_dtype))
+        else:
+            K.casts[src_dtype][dst_dtype](n, pointers, NULL)
+        return
     operands[0].data = dst
     operands[0].strides = dst_strides
     operands[0].itemsize = itemsize_of(dst_dtype)
