@@ -1,6 +1,6 @@
 # Drivers that run one elementwise loop, or a copy, over operands of any shape and strides.
 #
-# Relies on table (the loops' signature) and tiles.h (register tiles, scratch memory).  The engine relies on it,
+# Relies on table (the loops' signature), plan (order of dims) and moves (packing, scratch memory).  The engine relies on it,
 # through K.elementwise, K.copy and K.casts.
 #
 # A loop handles contiguous elements only (or one repeated input).  So the driver orders the dims by the output's
@@ -8,57 +8,28 @@
 # contiguous is packed into blocks of scratch memory that stay in the first-level cache; a packed block is kept for as
 # long as its source address stays the same, so a broadcast operand is packed once.
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
+from libc.stdint cimport uint8_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport (
     FLOAT32, FLOAT64, INT64, INT32, UINT8, BOOL, MAX_NDIM, itemsize_of)
+from autograd_cy.kernels.moves cimport (
+    AG_SCRATCH_BYTES, BAND, MAX_OPERANDS, ag_copy_short, ag_repeat_row, ag_scratch, move_block, move_tile_of)
+from autograd_cy.kernels.plan cimport Plan, advance, band_dim, make_plan, move_dim_inward
 from autograd_cy.kernels.table cimport (
     K, Loop, Operand, BLOCK, ALL_VECTORS, LAST_SCALAR, FIRST_SCALAR, N_VARIANTS)
 
-cdef extern from "tiles.h" nogil:
-    const Py_ssize_t AG_SCRATCH_BYTES
-    char* ag_scratch()
-    void ag_transpose8(Py_ssize_t rows, Py_ssize_t cols, uint8_t* dst, Py_ssize_t dst_pitch,
-                       const uint8_t* src, Py_ssize_t src_pitch)
-    void ag_transpose32(Py_ssize_t rows, Py_ssize_t cols, uint32_t* dst, Py_ssize_t dst_pitch,
-                        const uint32_t* src, Py_ssize_t src_pitch)
-    void ag_transpose64(Py_ssize_t rows, Py_ssize_t cols, uint64_t* dst, Py_ssize_t dst_pitch,
-                        const uint64_t* src, Py_ssize_t src_pitch)
-    void ag_fill_rows8(Py_ssize_t rows, Py_ssize_t cols, uint8_t* dst, const uint8_t* src, Py_ssize_t stride)
-    void ag_fill_rows16(Py_ssize_t rows, Py_ssize_t cols, uint16_t* dst, const uint16_t* src, Py_ssize_t stride)
-    void ag_fill_rows32(Py_ssize_t rows, Py_ssize_t cols, uint32_t* dst, const uint32_t* src, Py_ssize_t stride)
-    void ag_fill_rows64(Py_ssize_t rows, Py_ssize_t cols, uint64_t* dst, const uint64_t* src, Py_ssize_t stride)
-    void ag_copy_short(char* dst, const char* src, Py_ssize_t size)
-    void ag_repeat_row(char* dst, const char* src, Py_ssize_t size, Py_ssize_t rows)
-
 cdef enum:
-    MAX_OPERANDS = 8
     SHORT_ROW = 64            # rows shorter than this are gathered into blocks of whole rows
-    PATTERN = 512             # a repeated row is written out to about so many elements, so that the loop runs on long stretches
-    BAND = 16                 # rows transposed together: a cache line of float32
+    # A repeated row is written out to about so many elements, so that the loop runs on long stretches. Writing costs
+    # some 0.1 ns per element and a call of the loop 4 ns, so that small operands do with less.
+    PATTERN = 512
+    SMALL_PATTERN = 160
 
 cdef enum State:              # how the loop gets at an operand within a block
     DIRECT = 0
     REPEATED = 1              # one value, through a scalar variant
     PACKED = 2                # through scratch memory
-
-# The dims that remain, outermost first: no size 1, ordered by the output's strides (made positive), merged. Strides are
-# in bytes. All operands of a dim lie side by side, and lanes without an operand are 0, so that the eight of them are
-# handled as one or two vectors.
-cdef struct Plan:
-    int ndim
-    int nops
-    Py_ssize_t shape[MAX_NDIM]
-    Py_ssize_t strides[MAX_NDIM][MAX_OPERANDS]
-    Py_ssize_t itemsize[MAX_OPERANDS]
-    char* data[MAX_OPERANDS]
-
-ctypedef fused word:          # elements are moved by size, not by dtype
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
 
 ctypedef fused from_t:
     float
@@ -73,224 +44,6 @@ ctypedef fused to_t:
     int64_t
     int32_t
     uint8_t
-
-
-# ---------------------------------------------------------------------------------------------- moving elements
-
-cdef inline Py_ssize_t magnitude(Py_ssize_t x) noexcept nogil:
-    return -x if x < 0 else x
-
-
-cdef inline void move_row(word* dst, Py_ssize_t dst_stride, const word* src, Py_ssize_t src_stride,
-                          Py_ssize_t n) noexcept nogil:
-    """dst[i * dst_stride] = src[i * src_stride]; strides that compilers can vectorise are spelled out."""
-    cdef Py_ssize_t i
-    cdef word value
-    if dst_stride == 1:
-        if src_stride == 1:
-            memcpy(dst, src, n * sizeof(word))
-        elif src_stride == 0:
-            value = src[0]
-            for i in range(n):
-                dst[i] = value
-        elif src_stride == 2:
-            for i in range(n):
-                dst[i] = src[2 * i]
-        elif src_stride == -1:
-            for i in range(n):
-                dst[i] = src[-i]
-        else:
-            for i in range(n):
-                dst[i] = src[i * src_stride]
-    elif src_stride == 1:
-        for i in range(n):
-            dst[i * dst_stride] = src[i]
-    else:
-        for i in range(n):
-            dst[i * dst_stride] = src[i * src_stride]
-
-
-cdef inline void move_tile(word* dst, Py_ssize_t dst_rows, Py_ssize_t dst_cols, const word* src, Py_ssize_t src_rows,
-                           Py_ssize_t src_cols, Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
-    """dst[i * dst_rows + j * dst_cols] = src[i * src_rows + j * src_cols] for i < rows, j < cols."""
-    cdef Py_ssize_t i, j, start, stop, size = cols * <Py_ssize_t> sizeof(word)
-    if src_cols == 1 and dst_cols == 1:
-        for i in range(rows):
-            ag_copy_short(<char*> (dst + i * dst_rows), <const char*> (src + i * src_rows), size)
-        return
-    if src_cols == 0 and dst_cols == 1 and dst_rows == cols and size <= 64:
-        if word is uint8_t:
-            ag_fill_rows8(rows, cols, dst, src, src_rows)
-        elif word is uint16_t:
-            ag_fill_rows16(rows, cols, dst, src, src_rows)
-        elif word is uint32_t:
-            ag_fill_rows32(rows, cols, dst, src, src_rows)
-        else:
-            ag_fill_rows64(rows, cols, dst, src, src_rows)
-        return
-    if src_rows != 0 and magnitude(src_rows) < magnitude(src_cols) and rows >= 4 and cols >= 4:
-        start = 0
-        if dst_cols == 1 and src_rows == 1:
-            if word is uint8_t:
-                ag_transpose8(rows, cols, dst, dst_rows, src, src_cols)
-                start = rows
-            elif word is uint32_t:
-                ag_transpose32(rows, cols, dst, dst_rows, src, src_cols)
-                start = rows
-            elif word is uint64_t:
-                ag_transpose64(rows, cols, dst, dst_rows, src, src_cols)
-                start = rows
-        while start < rows:
-            stop = start + BAND if start + BAND < rows else rows
-            for j in range(cols):
-                for i in range(start, stop):
-                    dst[i * dst_rows + j * dst_cols] = src[i * src_rows + j * src_cols]
-            start = stop
-        return
-    for i in range(rows):
-        move_row(dst + i * dst_rows, dst_cols, src + i * src_rows, src_cols, cols)
-
-
-cdef inline void move_bytes(word* dst, Py_ssize_t dst_rows, Py_ssize_t dst_cols, const char* src, Py_ssize_t src_rows,
-                            Py_ssize_t src_cols, Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
-    """The same with strides in bytes."""
-    cdef Py_ssize_t size = sizeof(word)
-    move_tile(dst, dst_rows // size, dst_cols // size, <const word*> src, src_rows // size, src_cols // size, rows, cols)
-
-
-cdef void move_tile_of(Py_ssize_t itemsize, char* dst, Py_ssize_t dst_rows, Py_ssize_t dst_cols, const char* src,
-                       Py_ssize_t src_rows, Py_ssize_t src_cols, Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
-    if itemsize == 4:
-        move_bytes(<uint32_t*> dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
-    elif itemsize == 8:
-        move_bytes(<uint64_t*> dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
-    elif itemsize == 1:
-        move_bytes(<uint8_t*> dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
-    else:
-        move_bytes(<uint16_t*> dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
-
-
-cdef void move_block(Py_ssize_t itemsize, int ndim, const Py_ssize_t* shape, char* dst, const Py_ssize_t* dst_strides,
-                     const char* src, const Py_ssize_t* src_strides) noexcept nogil:
-    """Move ndim >= 1 non-empty dims: tiles of the last two, an odometer over the others.
-
-    Strides are a column of a plan (MAX_OPERANDS apart, in bytes); NULL means dense.
-    """
-    cdef Py_ssize_t index[MAX_NDIM]
-    cdef int d, last = (ndim - 1) * MAX_OPERANDS
-    cdef Py_ssize_t cols = shape[ndim - 1], rows = shape[ndim - 2] if ndim > 1 else 1
-    cdef Py_ssize_t dst_cols = itemsize, dst_rows = cols * itemsize, src_cols = itemsize, src_rows = cols * itemsize
-    if dst_strides != NULL:
-        dst_cols = dst_strides[last]
-        dst_rows = dst_strides[last - MAX_OPERANDS] if ndim > 1 else 0
-    if src_strides != NULL:
-        src_cols = src_strides[last]
-        src_rows = src_strides[last - MAX_OPERANDS] if ndim > 1 else 0
-    if ndim <= 2:
-        move_tile_of(itemsize, dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
-        return
-    for d in range(ndim - 2):
-        index[d] = 0
-    while True:
-        move_tile_of(itemsize, dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
-        if dst_strides == NULL:
-            dst += rows * cols * itemsize
-        if src_strides == NULL:
-            src += rows * cols * itemsize
-        d = ndim - 3
-        while d >= 0:
-            index[d] += 1
-            if dst_strides != NULL:
-                dst += dst_strides[d * MAX_OPERANDS]
-            if src_strides != NULL:
-                src += src_strides[d * MAX_OPERANDS]
-            if index[d] < shape[d]:
-                break
-            if dst_strides != NULL:
-                dst -= dst_strides[d * MAX_OPERANDS] * shape[d]
-            if src_strides != NULL:
-                src -= src_strides[d * MAX_OPERANDS] * shape[d]
-            index[d] = 0
-            d -= 1
-        if d < 0:
-            return
-
-
-# -------------------------------------------------------------------------------------------------- the plan
-
-cdef inline bint make_plan(Plan* plan, int nops, int ndim, const Py_ssize_t* shape,
-                           const Operand* operands) noexcept nogil:
-    """Fill the plan; False when there is nothing to do."""
-    cdef int d, e, k, n = 0
-    cdef Py_ssize_t size, stride
-    cdef bint merge
-    if nops > MAX_OPERANDS:                    # never; but the compiler wants to know
-        return False
-    plan.nops = nops
-    for k in range(MAX_OPERANDS):
-        plan.data[k] = NULL
-        plan.itemsize[k] = 0
-    for k in range(nops):
-        plan.data[k] = operands[k].data
-        plan.itemsize[k] = operands[k].itemsize
-    for d in range(ndim):
-        size = shape[d]
-        if size == 0:
-            return False
-        if size == 1:
-            continue
-        # insertion into the dims so far; equal strides keep their order
-        stride = operands[0].strides[d] * operands[0].itemsize if operands[0].strides != NULL else 0
-        e = n
-        while e > 0 and plan.strides[e - 1][0] < magnitude(stride):
-            plan.shape[e] = plan.shape[e - 1]
-            for k in range(MAX_OPERANDS):
-                plan.strides[e][k] = plan.strides[e - 1][k]
-            e -= 1
-        plan.shape[e] = size
-        for k in range(MAX_OPERANDS):
-            plan.strides[e][k] = 0
-        for k in range(nops):
-            if operands[k].strides != NULL:
-                plan.strides[e][k] = operands[k].strides[d] * operands[k].itemsize
-        if stride < 0:                         # walk the output forwards
-            for k in range(nops):
-                plan.data[k] += plan.strides[e][k] * (size - 1)
-                plan.strides[e][k] = -plan.strides[e][k]
-        n += 1
-    e = 0                                      # dims 0..e are merged; d is the next
-    for d in range(1, n):
-        merge = True
-        for k in range(nops):                  # one by one: a vector would wait for the single stores above
-            if plan.strides[e][k] != plan.strides[d][k] * plan.shape[d]:
-                merge = False
-                break
-        if merge:
-            plan.shape[e] *= plan.shape[d]
-        else:
-            e += 1
-            plan.shape[e] = plan.shape[d]
-        if e < d:
-            for k in range(MAX_OPERANDS):
-                plan.strides[e][k] = plan.strides[d][k]
-    plan.ndim = e + 1 if n else 0
-    return True
-
-
-cdef inline bint advance(Plan* plan, int ndim, Py_ssize_t* index, char** data) noexcept nogil:
-    """Next position over the first ndim dims; False after the last."""
-    cdef int d = ndim - 1, k
-    while d >= 0:
-        index[d] += 1
-        if index[d] < plan.shape[d]:
-            for k in range(MAX_OPERANDS):
-                data[k] += plan.strides[d][k]
-            return True
-        for k in range(MAX_OPERANDS):
-            data[k] -= plan.strides[d][k] * (plan.shape[d] - 1)
-        index[d] = 0
-        d -= 1
-    return False
 
 
 cdef inline Loop choose_variant(const Loop* variants, int nops, int* state) noexcept nogil:
@@ -423,6 +176,7 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
     cdef char* pointers[MAX_OPERANDS]
     cdef int state[MAX_OPERANDS]
     cdef char* scratch = ag_scratch()
+    cdef bint dense = True                     # may the loop run on over the end of a row?
     cdef const Py_ssize_t* by_row = plan.strides[row_dim]
     cdef const Py_ssize_t* by_col = plan.strides[col_dim]
     cdef Loop loop
@@ -434,6 +188,8 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
             npacked += 1
             if plan.itemsize[k] > size:
                 size = plan.itemsize[k]
+        elif by_row[k] != (cols * plan.itemsize[k] if state[k] == DIRECT else 0):
+            dense = False
     slot_bytes = AG_SCRATCH_BYTES // (npacked if npacked > 4 else 4) // 64 * 64      # 16 KB: half of a usual L1
     width = slot_bytes // (BAND * size)
     npacked = 0
@@ -462,10 +218,13 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
                         if k > 0:
                             move_tile_of(plan.itemsize[k], slot[k], step[k], plan.itemsize[k], base, by_row[k], by_col[k],
                                          nrows, ncols)
-                for i in range(nrows):
-                    loop(ncols, pointers, attrs)
-                    for k in range(MAX_OPERANDS):
-                        pointers[k] += step[k]
+                if dense and ncols == cols:
+                    loop(nrows * ncols, pointers, attrs)
+                else:
+                    for i in range(nrows):
+                        loop(ncols, pointers, attrs)
+                        for k in range(MAX_OPERANDS):
+                            pointers[k] += step[k]
                 if state[0] == PACKED:
                     move_tile_of(plan.itemsize[0], data[0] + top * by_row[0] + left * by_col[0], by_row[0], by_col[0],
                                  slot[0], step[0], plan.itemsize[0], nrows, ncols)
@@ -473,40 +232,6 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
             top += nrows
         if not advance(plan, row_dim, index, data):
             return
-
-
-cdef int band_dim(Plan* plan) noexcept nogil:
-    """The dim along which an input that does not run along the rows has its smallest stride; -1 if there is none."""
-    cdef int k, d, best
-    cdef Py_ssize_t least
-    for k in range(1, plan.nops):
-        least = magnitude(plan.strides[plan.ndim - 1][k])
-        if least <= plan.itemsize[k]:
-            continue
-        best = -1
-        for d in range(plan.ndim - 1):
-            if plan.strides[d][k] != 0 and magnitude(plan.strides[d][k]) < least and plan.shape[d] >= 4:
-                least = magnitude(plan.strides[d][k])
-                best = d
-        if best >= 0:
-            return best
-    return -1
-
-
-cdef void move_dim_inward(Plan* plan, int dim) noexcept nogil:
-    """Make `dim` the last but one."""
-    cdef int d, k
-    cdef Py_ssize_t size = plan.shape[dim]
-    cdef Py_ssize_t saved[MAX_OPERANDS]
-    for k in range(MAX_OPERANDS):
-        saved[k] = plan.strides[dim][k]
-    for d in range(dim, plan.ndim - 2):
-        plan.shape[d] = plan.shape[d + 1]
-        for k in range(MAX_OPERANDS):
-            plan.strides[d][k] = plan.strides[d + 1][k]
-    plan.shape[plan.ndim - 2] = size
-    for k in range(MAX_OPERANDS):
-        plan.strides[plan.ndim - 2][k] = saved[k]
 
 
 cdef inline bint wider_block_packs_more(Plan* plan, int first, Py_ssize_t inner) noexcept nogil:
@@ -577,18 +302,23 @@ cdef inline bint is_contiguous(int ndim, const Py_ssize_t* shape, const Py_ssize
     return True
 
 
-cdef void run_rows(Loop loop, int nops, char** pointers, const Operand* operands, int repeated, Py_ssize_t inner,
+cdef void run_rows(Loop loop, int nops, char** data, const Operand* operands, int repeated, Py_ssize_t inner,
                    Py_ssize_t rows, const double* attrs) noexcept nogil:
     """A bias: one operand is a row of `inner` elements that repeats, all others are contiguous."""
-    cdef Py_ssize_t group = PATTERN // inner, step
-    cdef char* scratch
+    cdef Py_ssize_t group, step
+    cdef uint64_t pattern[PATTERN]
+    cdef char* pointers[MAX_OPERANDS]
     cdef int k
+    for k in range(nops):
+        pointers[k] = data[k]
+    group = (PATTERN if rows * inner >= 8 * SMALL_PATTERN else SMALL_PATTERN) // inner
+    if group >= 16:
+        group -= group % 16                    # whole vectors
     if group > rows:
         group = rows
     if group > 1:
-        scratch = ag_scratch()
-        ag_repeat_row(scratch, pointers[repeated], inner * operands[repeated].itemsize, group)
-        pointers[repeated] = scratch
+        ag_repeat_row(<char*> pattern, pointers[repeated], inner * operands[repeated].itemsize, group)
+        pointers[repeated] = <char*> pattern
     else:
         group = 1
     while rows > 0:
@@ -682,8 +412,20 @@ cdef void copy(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, cons
     cdef Loop variants[N_VARIANTS]
     cdef uint64_t value
     cdef char* pointers[2]
+    cdef Py_ssize_t n
     cdef bint same = dst_dtype == src_dtype
     cdef int d, dim
+    if is_contiguous(ndim, shape, dst_strides) and src_strides != NULL and is_contiguous(ndim, shape, src_strides):
+        n = 1
+        for d in range(ndim):
+            n *= shape[d]
+        pointers[0] = dst
+        pointers[1] = <char*> src
+        if same:
+            ag_copy_short(dst, src, n * itemsize_of(dst_dtype))
+        else:
+            K.casts[src_dtype][dst_dtype](n, pointers, NULL)
+        return
     operands[0].data = dst
     operands[0].strides = dst_strides
     operands[0].itemsize = itemsize_of(dst_dtype)

@@ -172,19 +172,24 @@ AG_TRANSPOSE(ag_transpose8, uint8_t, AG_TILE8, ag_tile8)
 AG_TRANSPOSE(ag_transpose32, uint32_t, AG_TILE32, ag_tile32)
 AG_TRANSPOSE(ag_transpose64, uint64_t, AG_TILE64, ag_tile64)
 
-/* Fill row i of a dense (rows, cols) block with src[i * stride], for rows of at most 64 bytes: a store of fixed size
- * per row, whose excess the next rows overwrite; the last rows are filled exactly. */
+/* Fill row i with src[i * stride], for rows of 2 elements and 64 bytes at most: two stores of fixed size that overlap. */
+#define AG_FILL_PAIR(T, W)                                                                               \
+    for (ptrdiff_t i = 0; i < rows; i++) {                                                               \
+        T value = src[i * stride], part[W / sizeof(T)];                                                  \
+        for (size_t k = 0; k < W / sizeof(T); k++) part[k] = value;                                      \
+        memcpy(dst + i * dst_stride, part, W);                                                           \
+        memcpy(dst + i * dst_stride + cols - W / sizeof(T), part, W);                                    \
+    }
+
 #define AG_FILL_ROWS(NAME, T)                                                                            \
-    static void NAME(ptrdiff_t rows, ptrdiff_t cols, T *dst, const T *src, ptrdiff_t stride) {           \
-        enum { WIDTH = 64 / sizeof(T) };                                                                 \
-        ptrdiff_t i = 0, exact = rows - (WIDTH + cols - 1) / cols;                                       \
-        for (; i < exact; i++) {                                                                         \
-            T value = src[i * stride], line[WIDTH];                                                      \
-            for (int k = 0; k < WIDTH; k++) line[k] = value;                                             \
-            memcpy(dst + i * cols, line, 64);                                                            \
-        }                                                                                                \
-        for (; i < rows; i++)                                                                            \
-            for (ptrdiff_t j = 0; j < cols; j++) dst[i * cols + j] = src[i * stride];                    \
+    static void NAME(ptrdiff_t rows, ptrdiff_t cols, T *dst, ptrdiff_t dst_stride, const T *src, ptrdiff_t stride) { \
+        size_t size = (size_t)cols * sizeof(T);                                                          \
+        if (size > 32) { AG_FILL_PAIR(T, 32) }                                                           \
+        else if (size > 16) { AG_FILL_PAIR(T, 16) }                                                      \
+        else if (size > 8 || sizeof(T) == 8) { AG_FILL_PAIR(T, 8) }                                      \
+        else                                                                                             \
+            for (ptrdiff_t i = 0; i < rows; i++)                                                         \
+                for (ptrdiff_t j = 0; j < cols; j++) dst[i * dst_stride + j] = src[i * stride];          \
     }
 
 AG_FILL_ROWS(ag_fill_rows8, uint8_t)
@@ -219,19 +224,24 @@ static inline void ag_copy_short(char *dst, const char *src, ptrdiff_t size) {
     }
 }
 
-/* dst = src, a row of `size` bytes, `rows` times. Short rows: a line of whole rows is held in registers and stored over
+/* dst = src, a row of `size` bytes, until `total`. Short rows: a line of whole rows is held in registers and stored over
  * and over (doubling what was just stored would wait for the stores each time). */
+#define AG_REPEAT_LINE(LINE)                                                                             \
+    do {                                                                                                 \
+        char line[LINE];                                                                                 \
+        for (; period + size <= LINE; period += size) ag_copy_short(line + period, src, size);           \
+        for (; done + LINE <= total; done += period) memcpy(dst + done, line, LINE);                     \
+        memcpy(dst + done, line, total - done);                                                          \
+    } while (0)
+
 static inline void ag_repeat_row(char *dst, const char *src, ptrdiff_t size, ptrdiff_t rows) {
-    enum { LINE = 256 };
-    char line[LINE];
     ptrdiff_t done = 0, total = size * rows, period = 0;
-    if (2 * size > LINE || total <= LINE) {
+    if (size <= 24 && total > 64)
+        AG_REPEAT_LINE(64);
+    else if (size <= 128 && total > 256)
+        AG_REPEAT_LINE(256);
+    else
         for (; done < total; done += size) ag_copy_short(dst + done, src, size);
-        return;
-    }
-    for (; period + size <= LINE; period += size) ag_copy_short(line + period, src, size);
-    for (; done + LINE <= total; done += period) memcpy(dst + done, line, LINE);
-    memcpy(dst + done, line, total - done);
 }
 
 #endif

@@ -23,7 +23,7 @@ def values(rng, shape, dtype):
         return np.array(rng.random(shape) < 0.5)
     if dtype.kind == "f":
         return np.array(rng.standard_normal(shape) * 100, dtype)
-    return rng.integers(-100 if dtype.kind == "i" else 0, 100, shape).astype(dtype) if shape else np.array(rng.integers(0, 100), dtype)
+    return np.array(rng.integers(-100 if dtype.kind == "i" else 0, 100, shape)).astype(dtype)
 
 
 def array(rng, shape, dtype, kind, writable=False):
