@@ -96,12 +96,8 @@ cdef void blas_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_
         dgemm(&first, &second, &rows, &cols, &inner, &one_d, <double*>b, &ld1, <double*>a, &ld2, &zero_d, <double*>c, &ld3)
 
 
-cdef inline bint is_small(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
-    # in double: the product of three sizes may overflow
-    return <double>m * <double>n * <double>k < SMALL
-
-
-cdef inline bint fits_blas(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, Py_ssize_t lda, Py_ssize_t ldb, Py_ssize_t ldc) noexcept nogil:
+cdef inline bint fits_blas(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, Py_ssize_t lda, Py_ssize_t ldb,
+                           Py_ssize_t ldc) noexcept nogil:
     return max(max(max(m, n), k), max(max(lda, ldb), ldc)) <= INT_LIMIT
 
 
@@ -119,7 +115,7 @@ cdef int gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_
 cdef int batched_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
                       const char* a, Py_ssize_t lda, Py_ssize_t a_batch_stride, const char* b, Py_ssize_t ldb,
                       Py_ssize_t b_batch_stride, char* c, Py_ssize_t ldc, Py_ssize_t c_batch_stride) except -1:
-    cdef double work = <double>m * <double>n * <double>k
+    cdef double work = <double>m * <double>n * <double>k      # a product of three sizes may overflow an integer
     cdef Py_ssize_t t, itemsize
     # The row stride of a matrix with one row may be anything; BLAS wants at least the length of a row.
     if (k if ta else m) <= 1:
@@ -213,18 +209,18 @@ def _call_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize
 def _call_small(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
                 Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t repeat=1):
     """For tests and measurements: the small kernel itself, `repeat` times."""
-    cdef Py_ssize_t t
+    cdef Py_ssize_t _t
     with nogil:
-        for t in range(repeat):
+        for _t in range(repeat):
             K.small_gemm(dtype, ta, tb, m, n, k, <const char*>a, lda, <const char*>b, ldb, <char*>c, ldc)
 
 
 def _call_blas(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
                Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t repeat=1):
     """For tests and measurements: SciPy's BLAS, `repeat` times."""
-    cdef Py_ssize_t t
+    cdef Py_ssize_t _t
     if sgemm == NULL:
         bind_blas()
     with nogil:
-        for t in range(repeat):
+        for _t in range(repeat):
             blas_gemm(dtype, ta, tb, m, n, k, <const char*>a, lda, <const char*>b, ldb, <char*>c, ldc)

@@ -66,6 +66,13 @@ static const char ag_lane_masks[64] = {
 #define AG_MASKED_LOADS 0
 #endif
 
+/* x, about which the compiler knows nothing more. */
+AG_INLINE ag_size ag_opaque(ag_size x)
+{
+    __asm__("" : "+r"(x));
+    return x;
+}
+
 #define AG_PASTE3(a, b, c) a##b##c
 #define AG_NAME3(a, b, c) AG_PASTE3(a, b, c)
 
@@ -212,17 +219,17 @@ AG_INLINE void ag_narrow_f64(int bytes, ag_size cols, ag_size m, ag_size k, cons
     AG_DISPATCH(ag_narrow_f64_, bytes, cols, m, k, a, am, ak, b, ldb, c, ldc, add);
 }
 
-/* y[i * incy] (+)= dot(A[i, :], x) for all rows; x is contiguous. */
-AG_INLINE void ag_dots_f32(ag_size m, ag_size k, const float *a, ag_size lda, const float *x, float *y, ag_size incy,
-                           int add)
+/* y[i * y_row + q * y_x] (+)= dot(A[i, :], x[q, :]) for all rows of A and nx rows of x, at most 3. */
+AG_INLINE void ag_dots_f32(int nx, ag_size m, ag_size k, const float *a, ag_size lda, const float *x, ag_size ldx, float *y,
+                           ag_size y_row, ag_size y_x, int add)
 {
-    AG_WIDEST_CALL(ag_dots_f32_)(m, k, a, lda, x, y, incy, add);
+    AG_WIDEST_CALL(ag_dots_f32_)(nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
 }
 
-AG_INLINE void ag_dots_f64(ag_size m, ag_size k, const double *a, ag_size lda, const double *x, double *y, ag_size incy,
-                           int add)
+AG_INLINE void ag_dots_f64(int nx, ag_size m, ag_size k, const double *a, ag_size lda, const double *x, ag_size ldx, double *y,
+                           ag_size y_row, ag_size y_x, int add)
 {
-    AG_WIDEST_CALL(ag_dots_f64_)(m, k, a, lda, x, y, incy, add);
+    AG_WIDEST_CALL(ag_dots_f64_)(nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
 }
 
 #endif

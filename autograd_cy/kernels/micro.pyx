@@ -25,10 +25,10 @@ cdef extern from "micro.h" nogil:
                        const float* b, Py_ssize_t ldb, float* c, Py_ssize_t ldc, int add) noexcept
     void ag_narrow_f64(int bytes, Py_ssize_t cols, Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t am, Py_ssize_t ak,
                        const double* b, Py_ssize_t ldb, double* c, Py_ssize_t ldc, int add) noexcept
-    void ag_dots_f32(Py_ssize_t m, Py_ssize_t k, const float* a, Py_ssize_t lda, const float* x, float* y, Py_ssize_t incy,
-                     int add) noexcept
-    void ag_dots_f64(Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t lda, const double* x, double* y, Py_ssize_t incy,
-                     int add) noexcept
+    void ag_dots_f32(int nx, Py_ssize_t m, Py_ssize_t k, const float* a, Py_ssize_t lda, const float* x, Py_ssize_t ldx,
+                     float* y, Py_ssize_t y_row, Py_ssize_t y_x, int add) noexcept
+    void ag_dots_f64(int nx, Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t lda, const double* x, Py_ssize_t ldx,
+                     double* y, Py_ssize_t y_row, Py_ssize_t y_x, int add) noexcept
     void ag_transpose4_f32(const float* x, Py_ssize_t ldx, float* out, Py_ssize_t ldo) noexcept
     void ag_transpose4_f64(const double* x, Py_ssize_t ldx, double* out, Py_ssize_t ldo) noexcept
     void ag_transpose8_f32(const float* x, Py_ssize_t ldx, float* out, Py_ssize_t ldo) noexcept
@@ -39,7 +39,8 @@ ctypedef fused real:
 
 cdef enum:
     KC = 256        # rows of a packed panel: 256 rows of three 64-byte vectors are 48 KB of the 64 KB of scratch
-    DOT_ROWS = 3    # with a transposed B and up to so many rows of A, dot products are faster than packing B
+    DOT_ROWS = 3    # with up to so many rows of A (or columns of B), dot products beat packing B (or half-empty vectors) ...
+    DOT_K = 32      # ... of so many terms, for columns of B
     SWAP_K = 24     # from so many terms on, a narrow product is worth computing transposed
 
 
@@ -93,12 +94,12 @@ cdef inline void narrow_panel(int nbytes, Py_ssize_t n, Py_ssize_t m, Py_ssize_t
         ag_narrow_f64(nbytes, n, m, k, a, am, ak, b, ldb, c, ldc, add)
 
 
-cdef inline void dots(Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, real* y, Py_ssize_t incy,
-                      int add) noexcept nogil:
+cdef inline void dots(int nx, Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, Py_ssize_t ldx, real* y,
+                      Py_ssize_t y_row, Py_ssize_t y_x, int add) noexcept nogil:
     if real is float:
-        ag_dots_f32(m, k, a, lda, x, y, incy, add)
+        ag_dots_f32(nx, m, k, a, lda, x, ldx, y, y_row, y_x, add)
     else:
-        ag_dots_f64(m, k, a, lda, x, y, incy, add)
+        ag_dots_f64(nx, m, k, a, lda, x, ldx, y, y_row, y_x, add)
 
 
 cdef void narrow_packed(int nbytes, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am,
@@ -192,20 +193,21 @@ cdef inline void columns(bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, cons
         panels -= 1
 
 
-cdef void many_dots(Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, Py_ssize_t incx, real* y,
-                    Py_ssize_t incy) noexcept nogil:
-    """y = A x for a row-major A; x is packed unless it is contiguous."""
-    cdef Py_ssize_t p = 0, kc, i, block = AG_SCRATCH // <int>sizeof(real)
+cdef void many_dots(int nx, Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, Py_ssize_t ldx,
+                    Py_ssize_t incx, real* y, Py_ssize_t y_row, Py_ssize_t y_x) noexcept nogil:
+    """All dot products of m rows of A with nx <= DOT_ROWS rows of x, packed unless its elements are neighbours."""
+    cdef Py_ssize_t p = 0, kc, i, q, block = AG_SCRATCH // (DOT_ROWS * <int>sizeof(real))
     cdef real* packed
     if incx == 1:
-        dots(m, k, a, lda, x, y, incy, 0)
+        dots(nx, m, k, a, lda, x, ldx, y, y_row, y_x, 0)
         return
     packed = <real*>ag_scratch()
     while p < k:
         kc = min(block, k - p)
-        for i in range(kc):
-            packed[i] = x[(p + i) * incx]
-        dots(m, kc, a + p, lda, packed, y, incy, p > 0)
+        for q in range(nx):
+            for i in range(kc):
+                packed[q * kc + i] = x[q * ldx + (p + i) * incx]
+        dots(nx, m, kc, a + p, lda, packed, kc, y, y_row, y_x, p > 0)
         p += kc
 
 
@@ -215,7 +217,7 @@ cdef inline void product(bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_
     cdef Py_ssize_t i, j
     if n == 1:
         if not ta and k > 0:
-            many_dots(m, k, a, lda, b, 1 if tb else ldb, c, ldc)
+            many_dots(1, m, k, a, lda, b, 0, 1 if tb else ldb, c, ldc, 1)
             return
         if ta and ldc == 1 and k > 0:
             # a contiguous column is a row: c.T = b.T A
@@ -228,12 +230,16 @@ cdef inline void product(bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_
             for j in range(n):
                 c[i * ldc + j] = 0
         return
-    if tb:
-        if m <= DOT_ROWS and k >= 8:
-            for i in range(m):
-                many_dots(n, k, b, ldb, a + i * am, ak, c + i * ldc, 1)
-            return
-    elif ta and k >= SWAP_K and m >= 4 and 2 * n <= m and n * <Py_ssize_t>sizeof(real) <= 16 and m * n <= 4096:
+    if tb and m <= DOT_ROWS and k >= 8:
+        many_dots(<int>m, n, k, b, ldb, a, am, ak, c, 1, ldc)
+        return
+    if not ta and n <= DOT_ROWS and k >= DOT_K:
+        if tb:
+            many_dots(<int>n, m, k, a, lda, b, ldb, 1, c, ldc, 1)
+        else:
+            many_dots(<int>n, m, k, a, lda, b, 1, ldb, c, ldc, 1)
+        return
+    if ta and not tb and k >= SWAP_K and m >= 4 and 2 * n <= m and n * <Py_ssize_t>sizeof(real) <= 16 and m * n <= 4096:
         swapped(m, n, k, a, lda, b, ldb, c, ldc)
         return
     columns(tb, m, n, k, a, am, ak, b, ldb, c, ldc)

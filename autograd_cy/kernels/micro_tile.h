@@ -5,8 +5,8 @@
  * A tile multiplies `mr` rows of A with `nv` vectors of columns of B, and keeps the mr * nv results in registers.
  * Vector v covers the columns v * LANES ..., except the last, which starts at `last` and may overlap the one before:
  * both compute the same numbers, so that no mask is needed for a number of columns that is no multiple of LANES.
- * Element (r, p) of A lies r * am + p * ak BYTES behind a, which makes it A or its transpose; B is row-major. (With strides
- * in elements GCC splits off a loop for the stride 1, which is 20% slower than the general one.)
+ * Element (r, p) of A lies r * am + p * ak BYTES behind a, which makes it A or its transpose; B is row-major. (GCC would
+ * split off a loop for the stride 1, which is up to 20% slower than the general one: hence bytes, and ag_opaque.)
  */
 #define LANES ((ag_size)(AG_BYTES / sizeof(AG_REAL)))
 #define NAME(part) AG_NAME3(ag_##part##_, AG_TYPE, AG_BYTES)
@@ -148,8 +148,10 @@ AG_INLINE void NAME(rows)(const int mr, const int nv, ag_size m, ag_size k, cons
 static __attribute__((noinline)) void NAME(panel)(int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak,
                                                   const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
 {
-    am *= sizeof(AG_REAL);
-    ak *= sizeof(AG_REAL);
+    am = ag_opaque(am * (ag_size)sizeof(AG_REAL));
+    ak = ag_opaque(ak * (ag_size)sizeof(AG_REAL));
+    ldb = ag_opaque(ldb);
+    ldc = ag_opaque(ldc);
     if (nv == 1)
         NAME(rows)(AG_ROWS_1, 1, m, k, a, am, ak, b, ldb, last, c, ldc, add);
     else if (nv == 2)
@@ -319,8 +321,10 @@ static __attribute__((noinline)) void NAME(narrow)(ag_size cols, ag_size m, ag_s
                                                    ag_size ak, const AG_REAL *b, ag_size ldb, AG_REAL *c, ag_size ldc, int add)
 {
     ag_size whole = 0;
-    am *= sizeof(AG_REAL);
-    ak *= sizeof(AG_REAL);
+    am = ag_opaque(am * (ag_size)sizeof(AG_REAL));
+    ak = ag_opaque(ak * (ag_size)sizeof(AG_REAL));
+    ldb = ag_opaque(ldb);
+    ldc = ag_opaque(ldc);
     if (ldc == cols && !add)
         whole = m > 3 ? m - 3 : 0;    /* a vector is less than 4 rows, as narrower vectors take fewer columns */
     if (k <= 4 && !add) {
@@ -349,82 +353,116 @@ static __attribute__((noinline)) void NAME(narrow)(ag_size cols, ag_size m, ag_s
     }
 }
 
-#if AG_BYTES == AG_WIDEST
-AG_INLINE AG_REAL NAME(sum)(AG_VEC v)
+/* The sums of groups of lanes, in a vector of 16 bytes. */
+AG_INLINE AG_NAME3(ag_vec_, AG_TYPE, 16) NAME(fold)(AG_VEC v)
 {
 #if AG_BYTES == 64
-    if (sizeof(AG_REAL) == 4)
-        return (AG_REAL)_mm512_reduce_add_ps((__m512)v);
-    return (AG_REAL)_mm512_reduce_add_pd((__m512d)v);
+    typedef AG_NAME3(ag_vec_, AG_TYPE, 32) half;
+    return AG_NAME3(ag_fold_, AG_TYPE, 32)((half)_mm512_castps512_ps256((__m512)v) + (half)_mm512_extractf32x8_ps((__m512)v, 1));
+#elif AG_BYTES == 32
+    typedef AG_NAME3(ag_vec_, AG_TYPE, 16) half;
+    return (half)_mm256_castps256_ps128((__m256)v) + (half)_mm256_extractf128_ps((__m256)v, 1);
 #else
-    AG_REAL s = 0;
-#pragma GCC unroll 8
-    for (int j = 0; j < LANES; j++)
-        s += v[j];
-    return s;
+    return v;
 #endif
 }
 
-AG_INLINE void NAME(dots_tile)(const int mr, const int nv, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
-                               AG_REAL *y, ag_size incy, int add)
+#if AG_BYTES == AG_WIDEST
+/* Dot products of mr rows of A, 4 or 1, with nx rows of x; with one row of A, nv vectors of it are summed apart. */
+AG_INLINE void NAME(dots_tile)(const int mr, const int nx, const int nv, ag_size k, const AG_REAL *a, ag_size lda,
+                               const AG_REAL *x, ag_size ldx, AG_REAL *y, ag_size y_row, ag_size y_x, int add)
 {
-    AG_VEC acc[4][4];
-    AG_REAL s[4];
+    AG_VEC acc[4][3][4];
     ag_size p = 0;
 #pragma GCC unroll 4
     for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < nv; v++)
-            acc[r][v] = (AG_VEC){0};
-    for (; p + nv * LANES <= k; p += nv * LANES)
-#pragma GCC unroll 4
-        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 3
+        for (int q = 0; q < nx; q++)
 #pragma GCC unroll 4
             for (int v = 0; v < nv; v++)
-                acc[r][v] += *(const AG_UVEC *)(a + r * lda + p + v * LANES) * *(const AG_UVEC *)(x + p + v * LANES);
+                acc[r][q][v] = (AG_VEC){0};
+    for (; p + nv * LANES <= k; p += nv * LANES)
+#pragma GCC unroll 4
+        for (int v = 0; v < nv; v++) {
+            AG_VEC part[3];
+#pragma GCC unroll 3
+            for (int q = 0; q < nx; q++)
+                part[q] = *(const AG_UVEC *)(x + q * ldx + p + v * LANES);
+#pragma GCC unroll 4
+            for (int r = 0; r < mr; r++) {
+                AG_VEC row = *(const AG_UVEC *)(a + r * lda + p + v * LANES);
+#pragma GCC unroll 3
+                for (int q = 0; q < nx; q++)
+                    acc[r][q][v] += row * part[q];
+            }
+        }
     if (nv > 1)
         for (; p + LANES <= k; p += LANES)
 #pragma GCC unroll 4
             for (int r = 0; r < mr; r++)
-                acc[r][0] += *(const AG_UVEC *)(a + r * lda + p) * *(const AG_UVEC *)(x + p);
-#if AG_BYTES > 16
-    if (p < k) {
-        AG_VEC tail = NAME(load_part)(x + p, k - p);
+#pragma GCC unroll 3
+                for (int q = 0; q < nx; q++)
+                    acc[r][q][0] += *(const AG_UVEC *)(a + r * lda + p) * *(const AG_UVEC *)(x + q * ldx + p);
+    if (p < k)
 #pragma GCC unroll 4
-        for (int r = 0; r < mr; r++)
-            acc[r][0] += NAME(load_part)(a + r * lda + p, k - p) * tail;
-    }
+        for (int r = 0; r < mr; r++) {
+            AG_VEC row = NAME(load_edge)(a + r * lda + p, k - p);
+#pragma GCC unroll 3
+            for (int q = 0; q < nx; q++)
+                acc[r][q][0] += row * NAME(load_edge)(x + q * ldx + p, k - p);
+        }
+#pragma GCC unroll 3
+    for (int q = 0; q < nx; q++) {
+        AG_NAME3(ag_vec_, AG_TYPE, 16) folded[4];
+        AG_REAL sums[4];
+#pragma GCC unroll 4
+        for (int r = 0; r < mr; r++) {
+#pragma GCC unroll 4
+            for (int v = 1; v < nv; v++)
+                acc[r][q][0] += acc[r][q][v];
+            folded[r] = NAME(fold)(acc[r][q][0]);
+        }
+#if defined(__SSE2__)
+        if (mr == 4 && sizeof(AG_REAL) == 4) {
+            __m128 s0 = (__m128)folded[0], s1 = (__m128)folded[1], s2 = (__m128)folded[2], s3 = (__m128)folded[3];
+            _MM_TRANSPOSE4_PS(s0, s1, s2, s3);
+            _mm_storeu_ps((float *)sums, (s0 + s1) + (s2 + s3));
+        } else if (mr == 4) {
+            __m128d s0 = (__m128d)folded[0], s1 = (__m128d)folded[1], s2 = (__m128d)folded[2], s3 = (__m128d)folded[3];
+            _mm_storeu_pd((double *)sums, _mm_unpacklo_pd(s0, s1) + _mm_unpackhi_pd(s0, s1));
+            _mm_storeu_pd((double *)sums + 2, _mm_unpacklo_pd(s2, s3) + _mm_unpackhi_pd(s2, s3));
+        } else
 #endif
 #pragma GCC unroll 4
-    for (int r = 0; r < mr; r++) {
-#pragma GCC unroll 4
-        for (int v = 1; v < nv; v++)
-            acc[r][0] += acc[r][v];
-        s[r] = NAME(sum)(acc[r][0]);
-    }
-#if AG_BYTES == 16
-    for (; p < k; p++)
+        for (int r = 0; r < mr; r++) {
+            sums[r] = folded[r][0] + folded[r][1];
+            if (sizeof(AG_REAL) == 4)
+                sums[r] += folded[r][2 & (16 / sizeof(AG_REAL) - 1)] + folded[r][3 & (16 / sizeof(AG_REAL) - 1)];
+        }
 #pragma GCC unroll 4
         for (int r = 0; r < mr; r++)
-            s[r] += a[r * lda + p] * x[p];
-#endif
-#pragma GCC unroll 4
-    for (int r = 0; r < mr; r++)
-        y[r * incy] = add ? y[r * incy] + s[r] : s[r];
+            y[r * y_row + q * y_x] = add ? y[r * y_row + q * y_x] + sums[r] : sums[r];
+    }
 }
 
-static __attribute__((noinline)) void NAME(dots)(ag_size m, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
-                                                 AG_REAL *y, ag_size incy, int add)
+static __attribute__((noinline)) void NAME(dots)(int nx, ag_size m, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
+                                                 ag_size ldx, AG_REAL *y, ag_size y_row, ag_size y_x, int add)
 {
     for (; m >= 4; m -= 4) {
-        NAME(dots_tile)(4, 1, k, a, lda, x, y, incy, add);
+        if (nx == 1)
+            NAME(dots_tile)(4, 1, 1, k, a, lda, x, ldx, y, y_row, y_x, add);
+        else if (nx == 2)
+            NAME(dots_tile)(4, 2, 1, k, a, lda, x, ldx, y, y_row, y_x, add);
+        else
+            NAME(dots_tile)(4, 3, 1, k, a, lda, x, ldx, y, y_row, y_x, add);
         a += 4 * lda;
-        y += 4 * incy;
+        y += 4 * y_row;
     }
     for (; m > 0; m--) {
-        NAME(dots_tile)(1, 4, k, a, lda, x, y, incy, add);
+        for (int q = 0; q < nx; q++)
+            NAME(dots_tile)(1, 1, 4, k, a, lda, x + q * ldx, ldx, y + q * y_x, y_row, y_x, add);
         a += lda;
-        y += incy;
+        y += y_row;
     }
 }
 #endif
