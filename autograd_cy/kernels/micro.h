@@ -113,17 +113,17 @@ AG_INLINE ag_size ag_opaque(ag_size x)
         else if ((bytes) == 32) call##32(__VA_ARGS__); \
         else call##16(__VA_ARGS__); \
     } while (0)
-#define AG_WIDEST_CALL(call) call##64
+#define AG_DOTS_DISPATCH(call, bytes, ...) ((bytes) == 64 ? call##64(__VA_ARGS__) : call##32(__VA_ARGS__))
 #elif AG_WIDEST == 32
 #define AG_DISPATCH(call, bytes, ...) \
     do { \
         if ((bytes) == 32) call##32(__VA_ARGS__); \
         else call##16(__VA_ARGS__); \
     } while (0)
-#define AG_WIDEST_CALL(call) call##32
+#define AG_DOTS_DISPATCH(call, bytes, ...) call##32(__VA_ARGS__)
 #else
 #define AG_DISPATCH(call, bytes, ...) call##16(__VA_ARGS__)
-#define AG_WIDEST_CALL(call) call##16
+#define AG_DOTS_DISPATCH(call, bytes, ...) call##16(__VA_ARGS__)
 #endif
 
 /* Transpositions of square blocks, out[p * ldo + j] = in[j * ldi + p]: the packing of a transposed B. One element at a time,
@@ -220,16 +220,16 @@ AG_INLINE void ag_narrow_f64(int bytes, ag_size cols, ag_size m, ag_size k, cons
 }
 
 /* y[i * y_row + q * y_x] (+)= dot(A[i, :], x[q, :]) for all rows of A and nx rows of x, at most 3. */
-AG_INLINE void ag_dots_f32(int nx, ag_size m, ag_size k, const float *a, ag_size lda, const float *x, ag_size ldx, float *y,
+AG_INLINE void ag_dots_f32(int bytes, int nx, ag_size m, ag_size k, const float *a, ag_size lda, const float *x, ag_size ldx, float *y,
                            ag_size y_row, ag_size y_x, int add)
 {
-    AG_WIDEST_CALL(ag_dots_f32_)(nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
+    AG_DOTS_DISPATCH(ag_dots_f32_, bytes, nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
 }
 
-AG_INLINE void ag_dots_f64(int nx, ag_size m, ag_size k, const double *a, ag_size lda, const double *x, ag_size ldx, double *y,
+AG_INLINE void ag_dots_f64(int bytes, int nx, ag_size m, ag_size k, const double *a, ag_size lda, const double *x, ag_size ldx, double *y,
                            ag_size y_row, ag_size y_x, int add)
 {
-    AG_WIDEST_CALL(ag_dots_f64_)(nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
+    AG_DOTS_DISPATCH(ag_dots_f64_, bytes, nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
 }
 
 #endif

@@ -367,7 +367,7 @@ AG_INLINE AG_NAME3(ag_vec_, AG_TYPE, 16) NAME(fold)(AG_VEC v)
 #endif
 }
 
-#if AG_BYTES == AG_WIDEST
+#if AG_BYTES >= 32 || AG_BYTES == AG_WIDEST
 /* Dot products of mr rows of A, 4 or 1, with nx rows of x; with one row of A, nv vectors of it are summed apart. */
 AG_INLINE void NAME(dots_tile)(const int mr, const int nx, const int nv, ag_size k, const AG_REAL *a, ag_size lda,
                                const AG_REAL *x, ag_size ldx, AG_REAL *y, ag_size y_row, ag_size y_x, int add)
