@@ -229,7 +229,10 @@ cdef inline void product(bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_
     cdef Py_ssize_t i, j
     if n == 1:
         if not ta and k > 0:
-            many_dots(1, m, k, a, lda, b, 0, 1 if tb else ldb, c, ldc, 1)
+            if tb or ldb == 1:
+                dots(1, m, k, a, lda, b, 0, c, ldc, 1, 0)
+            else:
+                many_dots(1, m, k, a, lda, b, 0, ldb, c, ldc, 1)
             return
         if ta and ldc == 1 and k > 0:
             # a contiguous column is a row: c.T = b.T A
