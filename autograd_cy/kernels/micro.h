@@ -60,7 +60,8 @@ AG_INLINE void *ag_scratch(void)
 #define AG_MASKED_LOADS 1
 /* ag_lane_masks + 32 - n has n bytes of ones in front, then zeros. */
 static const char ag_lane_masks[64] = {
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 };
 #else
 #define AG_MASKED_LOADS 0
@@ -220,14 +221,14 @@ AG_INLINE void ag_narrow_f64(int bytes, ag_size cols, ag_size m, ag_size k, cons
 }
 
 /* y[i * y_row + q * y_x] (+)= dot(A[i, :], x[q, :]) for all rows of A and nx rows of x, at most 3. */
-AG_INLINE void ag_dots_f32(int bytes, int nx, ag_size m, ag_size k, const float *a, ag_size lda, const float *x, ag_size ldx, float *y,
-                           ag_size y_row, ag_size y_x, int add)
+AG_INLINE void ag_dots_f32(int bytes, int nx, ag_size m, ag_size k, const float *a, ag_size lda, const float *x, ag_size ldx,
+                           float *y, ag_size y_row, ag_size y_x, int add)
 {
     AG_DOTS_DISPATCH(ag_dots_f32_, bytes, nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
 }
 
-AG_INLINE void ag_dots_f64(int bytes, int nx, ag_size m, ag_size k, const double *a, ag_size lda, const double *x, ag_size ldx, double *y,
-                           ag_size y_row, ag_size y_x, int add)
+AG_INLINE void ag_dots_f64(int bytes, int nx, ag_size m, ag_size k, const double *a, ag_size lda, const double *x, ag_size ldx,
+                           double *y, ag_size y_row, ag_size y_x, int add)
 {
     AG_DOTS_DISPATCH(ag_dots_f64_, bytes, nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
 }

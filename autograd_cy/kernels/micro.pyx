@@ -170,7 +170,8 @@ cdef void columns_packed(int nbytes, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssi
 
 cdef inline void columns(bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am, Py_ssize_t ak,
                          const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
-    """Panels of up to AG_MAX_VECTORS vectors of columns, of about equal width, of the narrowest vectors that hold n columns, or the widest."""
+    """Panels of up to AG_MAX_VECTORS vectors of columns, about equally wide; the narrowest vectors that hold n columns, or the
+    widest."""
     cdef int nbytes = 16, nv
     cdef Py_ssize_t lanes = nbytes // <int>sizeof(real)
     cdef Py_ssize_t vectors, panels, width

@@ -120,15 +120,6 @@ AG_INLINE void NAME(short)(const int k, const int nv, ag_size m, const AG_REAL *
 AG_INLINE void NAME(rows)(const int mr, const int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak,
                           const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
 {
-    if (k <= 4 && nv <= AG_SHORT_VECTORS && !add) {
-        switch (k) {
-        case 1: NAME(short)(1, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
-        case 2: NAME(short)(2, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
-        case 3: NAME(short)(3, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
-        case 4: NAME(short)(4, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
-        }
-        return;
-    }
     for (; m >= mr; m -= mr) {
         NAME(tile)(mr, nv, k, a, am, ak, b, ldb, last, c, ldc, add);
         a = STEP(a, mr * am);
@@ -145,20 +136,54 @@ AG_INLINE void NAME(rows)(const int mr, const int nv, ag_size m, ag_size k, cons
     }
 }
 
-static __attribute__((noinline)) void NAME(panel)(int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak,
-                                                  const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
-{
-    am = ag_opaque(am * (ag_size)sizeof(AG_REAL));
-    ak = ag_opaque(ak * (ag_size)sizeof(AG_REAL));
-    ldb = ag_opaque(ldb);
+/* The functions that are called: short products and each number of vectors apart, because the addresses that a common
+ * function prepares at its start cost several ns. */
+#define AG_PANEL(name) \
+    static __attribute__((noinline)) void name(ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak, \
+                                               const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
+#define AG_HIDE_STRIDES \
+    am = ag_opaque(am * (ag_size)sizeof(AG_REAL)); \
+    ak = ag_opaque(ak * (ag_size)sizeof(AG_REAL)); \
+    ldb = ag_opaque(ldb); \
     ldc = ag_opaque(ldc);
+#define AG_SHORT_CASE(terms, nv) \
+    case terms: \
+        NAME(short)(terms, nv, m, a, am, ak, b, ldb, last, c, ldc); \
+        break;
+#define AG_PANELS(nv, mr) \
+    AG_PANEL(NAME(panel##nv)) \
+    { \
+        AG_HIDE_STRIDES \
+        NAME(rows)(mr, nv, m, k, a, am, ak, b, ldb, last, c, ldc, add); \
+    } \
+    AG_PANEL(NAME(short##nv)) \
+    { \
+        AG_HIDE_STRIDES \
+        (void)add; \
+        switch (k) { \
+            AG_SHORT_CASE(1, nv) \
+            AG_SHORT_CASE(2, nv) \
+            AG_SHORT_CASE(3, nv) \
+            AG_SHORT_CASE(4, nv) \
+        } \
+    }
+AG_PANELS(1, AG_ROWS_1)
+AG_PANELS(2, AG_ROWS_2)
+#if AG_MAX_VECTORS > 2
+AG_PANELS(3, AG_ROWS_3)
+#endif
+
+AG_INLINE void NAME(panel)(int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak, const AG_REAL *b,
+                           ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
+{
+    int few = k <= 4 && nv <= AG_SHORT_VECTORS && !add;
     if (nv == 1)
-        NAME(rows)(AG_ROWS_1, 1, m, k, a, am, ak, b, ldb, last, c, ldc, add);
+        (few ? NAME(short1) : NAME(panel1))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
     else if (nv == 2)
-        NAME(rows)(AG_ROWS_2, 2, m, k, a, am, ak, b, ldb, last, c, ldc, add);
+        (few ? NAME(short2) : NAME(panel2))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
 #if AG_MAX_VECTORS > 2
     else
-        NAME(rows)(AG_ROWS_3, 3, m, k, a, am, ak, b, ldb, last, c, ldc, add);
+        (few ? NAME(short3) : NAME(panel3))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
 #endif
 }
 
@@ -316,26 +341,15 @@ AG_INLINE void NAME(narrow_short)(const int k, ag_size cols, ag_size m, const AG
         break;
 
 /* Fewer columns than lanes. Where C is contiguous, whole vectors are stored, in the order of the rows: what a row writes
- * behind its end belongs to later rows, which overwrite it. `whole` counts the rows from here whose vector ends inside C. */
-static __attribute__((noinline)) void NAME(narrow)(ag_size cols, ag_size m, ag_size k, const AG_REAL *a, ag_size am,
-                                                   ag_size ak, const AG_REAL *b, ag_size ldb, AG_REAL *c, ag_size ldc, int add)
+ * behind its end belongs to later rows, which overwrite it. `whole` counts the rows from here whose vector ends inside C:
+ * a vector is less than 4 rows, as narrower vectors take fewer columns. */
+#define AG_NARROW(name) \
+    static __attribute__((noinline)) void name(ag_size cols, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak, \
+                                               const AG_REAL *b, ag_size ldb, AG_REAL *c, ag_size ldc, int add)
+AG_NARROW(NAME(narrow_long))
 {
-    ag_size whole = 0;
-    am = ag_opaque(am * (ag_size)sizeof(AG_REAL));
-    ak = ag_opaque(ak * (ag_size)sizeof(AG_REAL));
-    ldb = ag_opaque(ldb);
-    ldc = ag_opaque(ldc);
-    if (ldc == cols && !add)
-        whole = m > 3 ? m - 3 : 0;    /* a vector is less than 4 rows, as narrower vectors take fewer columns */
-    if (k <= 4 && !add) {
-        switch (k) {
-        case 1: NAME(narrow_short)(1, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
-        case 2: NAME(narrow_short)(2, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
-        case 3: NAME(narrow_short)(3, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
-        case 4: NAME(narrow_short)(4, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
-        }
-        return;
-    }
+    ag_size whole = ldc == cols && !add && m > 3 ? m - 3 : 0;
+    AG_HIDE_STRIDES
     for (; m >= 8; m -= 8) {
         NAME(narrow_tile)(8, cols, k, a, am, ak, b, ldb, c, ldc, whole, add);
         a = STEP(a, 8 * am);
@@ -351,6 +365,30 @@ static __attribute__((noinline)) void NAME(narrow)(ag_size cols, ag_size m, ag_s
         AG_NARROW_CASE(6)
         AG_NARROW_CASE(7)
     }
+}
+
+#define AG_NARROW_SHORT_CASE(terms) \
+    case terms: \
+        NAME(narrow_short)(terms, cols, m, a, am, ak, b, ldb, c, ldc, whole); \
+        break;
+
+AG_NARROW(NAME(narrow_few))
+{
+    ag_size whole = ldc == cols && m > 3 ? m - 3 : 0;
+    AG_HIDE_STRIDES
+    (void)add;
+    switch (k) {
+        AG_NARROW_SHORT_CASE(1)
+        AG_NARROW_SHORT_CASE(2)
+        AG_NARROW_SHORT_CASE(3)
+        AG_NARROW_SHORT_CASE(4)
+    }
+}
+
+AG_INLINE void NAME(narrow)(ag_size cols, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak, const AG_REAL *b,
+                            ag_size ldb, AG_REAL *c, ag_size ldc, int add)
+{
+    (k <= 4 && !add ? NAME(narrow_few) : NAME(narrow_long))(cols, m, k, a, am, ak, b, ldb, c, ldc, add);
 }
 
 /* The sums of groups of lanes, in a vector of 16 bytes. */
@@ -501,4 +539,10 @@ AG_INLINE void NAME(dots)(int nx, ag_size m, ag_size k, const AG_REAL *a, ag_siz
 #undef AG_UVEC
 #undef AG_TILE_CASE
 #undef AG_NARROW_CASE
+#undef AG_NARROW_SHORT_CASE
+#undef AG_NARROW
+#undef AG_PANEL
+#undef AG_PANELS
+#undef AG_SHORT_CASE
+#undef AG_HIDE_STRIDES
 #undef AG_BYTES
