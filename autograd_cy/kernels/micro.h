@@ -60,11 +60,19 @@ AG_INLINE void *ag_scratch(void)
 #define AG_MASKED_LOADS 1
 /* ag_lane_masks + 32 - n has n bytes of ones in front, then zeros. */
 static const char ag_lane_masks[64] = {
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 };
 #else
 #define AG_MASKED_LOADS 0
 #endif
+
+/* x, about which the compiler knows nothing more. */
+AG_INLINE ag_size ag_opaque(ag_size x)
+{
+    __asm__("" : "+r"(x));
+    return x;
+}
 
 #define AG_PASTE3(a, b, c) a##b##c
 #define AG_NAME3(a, b, c) AG_PASTE3(a, b, c)
@@ -106,17 +114,17 @@ static const char ag_lane_masks[64] = {
         else if ((bytes) == 32) call##32(__VA_ARGS__); \
         else call##16(__VA_ARGS__); \
     } while (0)
-#define AG_WIDEST_CALL(call) call##64
+#define AG_DOTS_DISPATCH(call, bytes, ...) ((bytes) == 64 ? call##64(__VA_ARGS__) : call##32(__VA_ARGS__))
 #elif AG_WIDEST == 32
 #define AG_DISPATCH(call, bytes, ...) \
     do { \
         if ((bytes) == 32) call##32(__VA_ARGS__); \
         else call##16(__VA_ARGS__); \
     } while (0)
-#define AG_WIDEST_CALL(call) call##32
+#define AG_DOTS_DISPATCH(call, bytes, ...) call##32(__VA_ARGS__)
 #else
 #define AG_DISPATCH(call, bytes, ...) call##16(__VA_ARGS__)
-#define AG_WIDEST_CALL(call) call##16
+#define AG_DOTS_DISPATCH(call, bytes, ...) call##16(__VA_ARGS__)
 #endif
 
 /* Transpositions of square blocks, out[p * ldo + j] = in[j * ldi + p]: the packing of a transposed B. One element at a time,
@@ -212,17 +220,17 @@ AG_INLINE void ag_narrow_f64(int bytes, ag_size cols, ag_size m, ag_size k, cons
     AG_DISPATCH(ag_narrow_f64_, bytes, cols, m, k, a, am, ak, b, ldb, c, ldc, add);
 }
 
-/* y[i * incy] (+)= dot(A[i, :], x) for all rows; x is contiguous. */
-AG_INLINE void ag_dots_f32(ag_size m, ag_size k, const float *a, ag_size lda, const float *x, float *y, ag_size incy,
-                           int add)
+/* y[i * y_row + q * y_x] (+)= dot(A[i, :], x[q, :]) for all rows of A and nx rows of x, at most 3. */
+AG_INLINE void ag_dots_f32(int bytes, int nx, ag_size m, ag_size k, const float *a, ag_size lda, const float *x, ag_size ldx,
+                           float *y, ag_size y_row, ag_size y_x, int add)
 {
-    AG_WIDEST_CALL(ag_dots_f32_)(m, k, a, lda, x, y, incy, add);
+    AG_DOTS_DISPATCH(ag_dots_f32_, bytes, nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
 }
 
-AG_INLINE void ag_dots_f64(ag_size m, ag_size k, const double *a, ag_size lda, const double *x, double *y, ag_size incy,
-                           int add)
+AG_INLINE void ag_dots_f64(int bytes, int nx, ag_size m, ag_size k, const double *a, ag_size lda, const double *x, ag_size ldx,
+                           double *y, ag_size y_row, ag_size y_x, int add)
 {
-    AG_WIDEST_CALL(ag_dots_f64_)(m, k, a, lda, x, y, incy, add);
+    AG_DOTS_DISPATCH(ag_dots_f64_, bytes, nx, m, k, a, lda, x, ldx, y, y_row, y_x, add);
 }
 
 #endif

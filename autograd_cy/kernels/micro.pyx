@@ -21,14 +21,14 @@ cdef extern from "micro.h" nogil:
                       const float* b, Py_ssize_t ldb, Py_ssize_t last, float* c, Py_ssize_t ldc, int add) noexcept
     void ag_panel_f64(int bytes, int nv, Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t am, Py_ssize_t ak,
                       const double* b, Py_ssize_t ldb, Py_ssize_t last, double* c, Py_ssize_t ldc, int add) noexcept
-    void ag_narrow_f32(int bytes, Py_ssize_t cols, Py_ssize_t m, Py_ssize_t k, const float* a, Py_ssize_t am, Py_ssize_t ak,
-                       const float* b, Py_ssize_t ldb, float* c, Py_ssize_t ldc, int add) noexcept
-    void ag_narrow_f64(int bytes, Py_ssize_t cols, Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t am, Py_ssize_t ak,
-                       const double* b, Py_ssize_t ldb, double* c, Py_ssize_t ldc, int add) noexcept
-    void ag_dots_f32(Py_ssize_t m, Py_ssize_t k, const float* a, Py_ssize_t lda, const float* x, float* y, Py_ssize_t incy,
-                     int add) noexcept
-    void ag_dots_f64(Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t lda, const double* x, double* y, Py_ssize_t incy,
-                     int add) noexcept
+    void ag_narrow_f32(int bytes, Py_ssize_t cols, Py_ssize_t m, Py_ssize_t k, const float* a, Py_ssize_t am,
+                       Py_ssize_t ak, const float* b, Py_ssize_t ldb, float* c, Py_ssize_t ldc, int add) noexcept
+    void ag_narrow_f64(int bytes, Py_ssize_t cols, Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t am,
+                       Py_ssize_t ak, const double* b, Py_ssize_t ldb, double* c, Py_ssize_t ldc, int add) noexcept
+    void ag_dots_f32(int bytes, int nx, Py_ssize_t m, Py_ssize_t k, const float* a, Py_ssize_t lda, const float* x,
+                     Py_ssize_t ldx, float* y, Py_ssize_t y_row, Py_ssize_t y_x, int add) noexcept
+    void ag_dots_f64(int bytes, int nx, Py_ssize_t m, Py_ssize_t k, const double* a, Py_ssize_t lda, const double* x,
+                     Py_ssize_t ldx, double* y, Py_ssize_t y_row, Py_ssize_t y_x, int add) noexcept
     void ag_transpose4_f32(const float* x, Py_ssize_t ldx, float* out, Py_ssize_t ldo) noexcept
     void ag_transpose4_f64(const double* x, Py_ssize_t ldx, double* out, Py_ssize_t ldo) noexcept
     void ag_transpose8_f32(const float* x, Py_ssize_t ldx, float* out, Py_ssize_t ldo) noexcept
@@ -39,7 +39,10 @@ ctypedef fused real:
 
 cdef enum:
     KC = 256        # rows of a packed panel: 256 rows of three 64-byte vectors are 48 KB of the 64 KB of scratch
-    DOT_ROWS = 3    # with a transposed B and up to so many rows of A, dot products are faster than packing B
+    DOT_ROWS = 3    # with up to so many rows of A, dot products beat packing a transposed B;
+    DOT_K = 32      # with up to so few columns of B they beat half-empty vectors, from so many terms on
+    PACK_M = 64     # from so many rows of A and bytes of B on, B is packed
+    PACK_BYTES = 65536
     SWAP_K = 24     # from so many terms on, a narrow product is worth computing transposed
 
 
@@ -85,20 +88,23 @@ cdef inline void panel(int nbytes, int nv, Py_ssize_t m, Py_ssize_t k, const rea
         ag_panel_f64(nbytes, nv, m, k, a, am, ak, b, ldb, last, c, ldc, add)
 
 
-cdef inline void narrow_panel(int nbytes, Py_ssize_t n, Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t am, Py_ssize_t ak,
-                              const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc, int add) noexcept nogil:
+cdef inline void narrow_panel(int nbytes, Py_ssize_t n, Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t am,
+                              Py_ssize_t ak, const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc, int add) noexcept nogil:
     if real is float:
         ag_narrow_f32(nbytes, n, m, k, a, am, ak, b, ldb, c, ldc, add)
     else:
         ag_narrow_f64(nbytes, n, m, k, a, am, ak, b, ldb, c, ldc, add)
 
 
-cdef inline void dots(Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, real* y, Py_ssize_t incy,
-                      int add) noexcept nogil:
+cdef inline void dots(int nx, Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, Py_ssize_t ldx,
+                      real* y, Py_ssize_t y_row, Py_ssize_t y_x, int add) noexcept nogil:
+    cdef int nbytes = AG_WIDEST
+    if nbytes == 64 and k * <Py_ssize_t>sizeof(real) < 128 and k * <Py_ssize_t>sizeof(real) != 64:
+        nbytes = 32     # most of a last vector would be empty
     if real is float:
-        ag_dots_f32(m, k, a, lda, x, y, incy, add)
+        ag_dots_f32(nbytes, nx, m, k, a, lda, x, ldx, y, y_row, y_x, add)
     else:
-        ag_dots_f64(m, k, a, lda, x, y, incy, add)
+        ag_dots_f64(nbytes, nx, m, k, a, lda, x, ldx, y, y_row, y_x, add)
 
 
 cdef void narrow_packed(int nbytes, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am,
@@ -131,13 +137,13 @@ cdef void swapped(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ss
     transpose(m, n, result, m, c, ldc)
 
 
-cdef void columns_packed(int nbytes, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am, Py_ssize_t ak,
-                         const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
-    """C = A B.T where B has at least one whole vector of rows."""
+cdef void columns_packed(int nbytes, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am,
+                         Py_ssize_t ak, const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
+    """At least one whole vector of columns, with B packed because it is transposed or large."""
     cdef Py_ssize_t lanes = nbytes // <int>sizeof(real)
     cdef Py_ssize_t vectors = (n + lanes - 1) // lanes
     cdef Py_ssize_t panels = (vectors + AG_MAX_VECTORS - 1) // AG_MAX_VECTORS
-    cdef Py_ssize_t j = 0, p, kc, width
+    cdef Py_ssize_t j = 0, p, kc, width, i, q
     cdef int nv
     cdef real* packed = <real*>ag_scratch()
     while panels > 0:
@@ -149,7 +155,12 @@ cdef void columns_packed(int nbytes, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, c
         p = 0
         while p < k:
             kc = min(<Py_ssize_t>KC, k - p)
-            transpose(kc, width, b + j * ldb + p, ldb, packed, width)
+            if tb:
+                transpose(kc, width, b + j * ldb + p, ldb, packed, width)
+            else:
+                for i in range(kc):
+                    for q in range(width):
+                        packed[i * width + q] = b[(p + i) * ldb + j + q]
             panel(nbytes, nv, m, kc, a + p * ak, am, ak, packed, width, width - lanes, c + j, ldc, p > 0)
             p += kc
         j += width
@@ -159,7 +170,8 @@ cdef void columns_packed(int nbytes, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, c
 
 cdef inline void columns(bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am, Py_ssize_t ak,
                          const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
-    """Panels of up to AG_MAX_VECTORS vectors of columns, of about equal width, of the narrowest vectors that hold n columns, or the widest."""
+    """Panels of up to AG_MAX_VECTORS vectors of columns, about equally wide; the narrowest vectors that hold n columns, or the
+    widest."""
     cdef int nbytes = 16, nv
     cdef Py_ssize_t lanes = nbytes // <int>sizeof(real)
     cdef Py_ssize_t vectors, panels, width
@@ -172,8 +184,10 @@ cdef inline void columns(bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, cons
         else:
             narrow_panel(nbytes, n, m, k, a, am, ak, b, ldb, c, ldc, 0)
         return
-    if tb:
-        columns_packed(nbytes, m, n, k, a, am, ak, b, ldb, c, ldc)
+    # The rows of a panel of a large B lie far apart and compete for the same cache lines: 256-cubed with AVX2 took 538 us,
+    # 300 packed. Wider vectors read whole lines and gain nothing.
+    if tb or AG_WIDEST < 64 and m >= PACK_M and k * ldb * <Py_ssize_t>sizeof(real) > PACK_BYTES:
+        columns_packed(nbytes, tb, m, n, k, a, am, ak, b, ldb, c, ldc)
         return
     if n <= AG_MAX_VECTORS * lanes:
         panel(nbytes, <int>((n + lanes - 1) // lanes), m, k, a, am, ak, b, ldb, n - lanes, c, ldc, 0)
@@ -192,20 +206,21 @@ cdef inline void columns(bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, cons
         panels -= 1
 
 
-cdef void many_dots(Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, Py_ssize_t incx, real* y,
-                    Py_ssize_t incy) noexcept nogil:
-    """y = A x for a row-major A; x is packed unless it is contiguous."""
-    cdef Py_ssize_t p = 0, kc, i, block = AG_SCRATCH // <int>sizeof(real)
+cdef void many_dots(int nx, Py_ssize_t m, Py_ssize_t k, const real* a, Py_ssize_t lda, const real* x, Py_ssize_t ldx,
+                    Py_ssize_t incx, real* y, Py_ssize_t y_row, Py_ssize_t y_x) noexcept nogil:
+    """All dot products of m rows of A with nx <= DOT_ROWS rows of x, packed unless its elements are neighbours."""
+    cdef Py_ssize_t p = 0, kc, i, q, block = AG_SCRATCH // (DOT_ROWS * <int>sizeof(real))
     cdef real* packed
     if incx == 1:
-        dots(m, k, a, lda, x, y, incy, 0)
+        dots(nx, m, k, a, lda, x, ldx, y, y_row, y_x, 0)
         return
     packed = <real*>ag_scratch()
     while p < k:
         kc = min(block, k - p)
-        for i in range(kc):
-            packed[i] = x[(p + i) * incx]
-        dots(m, kc, a + p, lda, packed, y, incy, p > 0)
+        for q in range(nx):
+            for i in range(kc):
+                packed[q * kc + i] = x[q * ldx + (p + i) * incx]
+        dots(nx, m, kc, a + p, lda, packed, kc, y, y_row, y_x, p > 0)
         p += kc
 
 
@@ -215,7 +230,10 @@ cdef inline void product(bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_
     cdef Py_ssize_t i, j
     if n == 1:
         if not ta and k > 0:
-            many_dots(m, k, a, lda, b, 1 if tb else ldb, c, ldc)
+            if tb or ldb == 1:
+                dots(1, m, k, a, lda, b, 0, c, ldc, 1, 0)
+            else:
+                many_dots(1, m, k, a, lda, b, 0, ldb, c, ldc, 1)
             return
         if ta and ldc == 1 and k > 0:
             # a contiguous column is a row: c.T = b.T A
@@ -228,12 +246,16 @@ cdef inline void product(bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_
             for j in range(n):
                 c[i * ldc + j] = 0
         return
-    if tb:
-        if m <= DOT_ROWS and k >= 8:
-            for i in range(m):
-                many_dots(n, k, b, ldb, a + i * am, ak, c + i * ldc, 1)
-            return
-    elif ta and k >= SWAP_K and m >= 4 and 2 * n <= m and n * <Py_ssize_t>sizeof(real) <= 16 and m * n <= 4096:
+    if tb and m <= DOT_ROWS and k >= 8:
+        many_dots(<int>m, n, k, b, ldb, a, am, ak, c, 1, ldc)
+        return
+    if not ta and n <= DOT_ROWS and k >= DOT_K:
+        if tb:
+            many_dots(<int>n, m, k, a, lda, b, ldb, 1, c, ldc, 1)
+        else:
+            many_dots(<int>n, m, k, a, lda, b, 1, ldb, c, ldc, 1)
+        return
+    if ta and not tb and k >= SWAP_K and m >= 4 and 2 * n <= m and n * <Py_ssize_t>sizeof(real) <= 16 and m * n <= 4096:
         swapped(m, n, k, a, lda, b, ldb, c, ldc)
         return
     columns(tb, m, n, k, a, am, ak, b, ldb, c, ldc)

@@ -5,8 +5,8 @@
  * A tile multiplies `mr` rows of A with `nv` vectors of columns of B, and keeps the mr * nv results in registers.
  * Vector v covers the columns v * LANES ..., except the last, which starts at `last` and may overlap the one before:
  * both compute the same numbers, so that no mask is needed for a number of columns that is no multiple of LANES.
- * Element (r, p) of A lies r * am + p * ak BYTES behind a, which makes it A or its transpose; B is row-major. (With strides
- * in elements GCC splits off a loop for the stride 1, which is 20% slower than the general one.)
+ * Element (r, p) of A lies r * am + p * ak BYTES behind a, which makes it A or its transpose; B is row-major. (GCC would
+ * split off a loop for the stride 1, which is up to 20% slower than the general one: hence bytes, and ag_opaque.)
  */
 #define LANES ((ag_size)(AG_BYTES / sizeof(AG_REAL)))
 #define NAME(part) AG_NAME3(ag_##part##_, AG_TYPE, AG_BYTES)
@@ -120,15 +120,6 @@ AG_INLINE void NAME(short)(const int k, const int nv, ag_size m, const AG_REAL *
 AG_INLINE void NAME(rows)(const int mr, const int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak,
                           const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
 {
-    if (k <= 4 && nv <= AG_SHORT_VECTORS && !add) {
-        switch (k) {
-        case 1: NAME(short)(1, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
-        case 2: NAME(short)(2, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
-        case 3: NAME(short)(3, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
-        case 4: NAME(short)(4, nv, m, a, am, ak, b, ldb, last, c, ldc); break;
-        }
-        return;
-    }
     for (; m >= mr; m -= mr) {
         NAME(tile)(mr, nv, k, a, am, ak, b, ldb, last, c, ldc, add);
         a = STEP(a, mr * am);
@@ -145,18 +136,54 @@ AG_INLINE void NAME(rows)(const int mr, const int nv, ag_size m, ag_size k, cons
     }
 }
 
-static __attribute__((noinline)) void NAME(panel)(int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak,
-                                                  const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
+/* The functions that are called: short products and each number of vectors apart, because the addresses that a common
+ * function prepares at its start cost several ns. */
+#define AG_PANEL(name) \
+    static __attribute__((noinline)) void name(ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak, \
+                                               const AG_REAL *b, ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
+#define AG_HIDE_STRIDES \
+    am = ag_opaque(am * (ag_size)sizeof(AG_REAL)); \
+    ak = ag_opaque(ak * (ag_size)sizeof(AG_REAL)); \
+    ldb = ag_opaque(ldb); \
+    ldc = ag_opaque(ldc);
+#define AG_SHORT_CASE(terms, nv) \
+    case terms: \
+        NAME(short)(terms, nv, m, a, am, ak, b, ldb, last, c, ldc); \
+        break;
+#define AG_PANELS(nv, mr) \
+    AG_PANEL(NAME(panel##nv)) \
+    { \
+        AG_HIDE_STRIDES \
+        NAME(rows)(mr, nv, m, k, a, am, ak, b, ldb, last, c, ldc, add); \
+    } \
+    AG_PANEL(NAME(short##nv)) \
+    { \
+        AG_HIDE_STRIDES \
+        (void)add; \
+        switch (k) { \
+            AG_SHORT_CASE(1, nv) \
+            AG_SHORT_CASE(2, nv) \
+            AG_SHORT_CASE(3, nv) \
+            AG_SHORT_CASE(4, nv) \
+        } \
+    }
+AG_PANELS(1, AG_ROWS_1)
+AG_PANELS(2, AG_ROWS_2)
+#if AG_MAX_VECTORS > 2
+AG_PANELS(3, AG_ROWS_3)
+#endif
+
+AG_INLINE void NAME(panel)(int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak, const AG_REAL *b,
+                           ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
 {
-    am *= sizeof(AG_REAL);
-    ak *= sizeof(AG_REAL);
+    int few = k <= 4 && nv <= AG_SHORT_VECTORS && !add;
     if (nv == 1)
-        NAME(rows)(AG_ROWS_1, 1, m, k, a, am, ak, b, ldb, last, c, ldc, add);
+        (few ? NAME(short1) : NAME(panel1))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
     else if (nv == 2)
-        NAME(rows)(AG_ROWS_2, 2, m, k, a, am, ak, b, ldb, last, c, ldc, add);
+        (few ? NAME(short2) : NAME(panel2))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
 #if AG_MAX_VECTORS > 2
     else
-        NAME(rows)(AG_ROWS_3, 3, m, k, a, am, ak, b, ldb, last, c, ldc, add);
+        (few ? NAME(short3) : NAME(panel3))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
 #endif
 }
 
@@ -314,24 +341,15 @@ AG_INLINE void NAME(narrow_short)(const int k, ag_size cols, ag_size m, const AG
         break;
 
 /* Fewer columns than lanes. Where C is contiguous, whole vectors are stored, in the order of the rows: what a row writes
- * behind its end belongs to later rows, which overwrite it. `whole` counts the rows from here whose vector ends inside C. */
-static __attribute__((noinline)) void NAME(narrow)(ag_size cols, ag_size m, ag_size k, const AG_REAL *a, ag_size am,
-                                                   ag_size ak, const AG_REAL *b, ag_size ldb, AG_REAL *c, ag_size ldc, int add)
+ * behind its end belongs to later rows, which overwrite it. `whole` counts the rows from here whose vector ends inside C:
+ * a vector is less than 4 rows, as narrower vectors take fewer columns. */
+#define AG_NARROW(name) \
+    static __attribute__((noinline)) void name(ag_size cols, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak, \
+                                               const AG_REAL *b, ag_size ldb, AG_REAL *c, ag_size ldc, int add)
+AG_NARROW(NAME(narrow_long))
 {
-    ag_size whole = 0;
-    am *= sizeof(AG_REAL);
-    ak *= sizeof(AG_REAL);
-    if (ldc == cols && !add)
-        whole = m > 3 ? m - 3 : 0;    /* a vector is less than 4 rows, as narrower vectors take fewer columns */
-    if (k <= 4 && !add) {
-        switch (k) {
-        case 1: NAME(narrow_short)(1, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
-        case 2: NAME(narrow_short)(2, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
-        case 3: NAME(narrow_short)(3, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
-        case 4: NAME(narrow_short)(4, cols, m, a, am, ak, b, ldb, c, ldc, whole); break;
-        }
-        return;
-    }
+    ag_size whole = ldc == cols && !add && m > 3 ? m - 3 : 0;
+    AG_HIDE_STRIDES
     for (; m >= 8; m -= 8) {
         NAME(narrow_tile)(8, cols, k, a, am, ak, b, ldb, c, ldc, whole, add);
         a = STEP(a, 8 * am);
@@ -349,83 +367,167 @@ static __attribute__((noinline)) void NAME(narrow)(ag_size cols, ag_size m, ag_s
     }
 }
 
-#if AG_BYTES == AG_WIDEST
-AG_INLINE AG_REAL NAME(sum)(AG_VEC v)
+#define AG_NARROW_SHORT_CASE(terms) \
+    case terms: \
+        NAME(narrow_short)(terms, cols, m, a, am, ak, b, ldb, c, ldc, whole); \
+        break;
+
+AG_NARROW(NAME(narrow_few))
+{
+    ag_size whole = ldc == cols && m > 3 ? m - 3 : 0;
+    AG_HIDE_STRIDES
+    (void)add;
+    switch (k) {
+        AG_NARROW_SHORT_CASE(1)
+        AG_NARROW_SHORT_CASE(2)
+        AG_NARROW_SHORT_CASE(3)
+        AG_NARROW_SHORT_CASE(4)
+    }
+}
+
+AG_INLINE void NAME(narrow)(ag_size cols, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak, const AG_REAL *b,
+                            ag_size ldb, AG_REAL *c, ag_size ldc, int add)
+{
+    (k <= 4 && !add ? NAME(narrow_few) : NAME(narrow_long))(cols, m, k, a, am, ak, b, ldb, c, ldc, add);
+}
+
+/* The sums of groups of lanes, in a vector of 16 bytes. */
+AG_INLINE AG_NAME3(ag_vec_, AG_TYPE, 16) NAME(fold)(AG_VEC v)
 {
 #if AG_BYTES == 64
-    if (sizeof(AG_REAL) == 4)
-        return (AG_REAL)_mm512_reduce_add_ps((__m512)v);
-    return (AG_REAL)_mm512_reduce_add_pd((__m512d)v);
+    typedef AG_NAME3(ag_vec_, AG_TYPE, 32) half;
+    return AG_NAME3(ag_fold_, AG_TYPE, 32)((half)_mm512_castps512_ps256((__m512)v) + (half)_mm512_extractf32x8_ps((__m512)v, 1));
+#elif AG_BYTES == 32
+    typedef AG_NAME3(ag_vec_, AG_TYPE, 16) half;
+    return (half)_mm256_castps256_ps128((__m256)v) + (half)_mm256_extractf128_ps((__m256)v, 1);
 #else
-    AG_REAL s = 0;
-#pragma GCC unroll 8
-    for (int j = 0; j < LANES; j++)
-        s += v[j];
-    return s;
+    return v;
 #endif
 }
 
-AG_INLINE void NAME(dots_tile)(const int mr, const int nv, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
-                               AG_REAL *y, ag_size incy, int add)
+#if AG_BYTES >= 32 || AG_BYTES == AG_WIDEST
+/* Dot products of mr rows of A, 4 or 1, with nx rows of x; with one row of A, nv vectors of it are summed apart. */
+AG_INLINE void NAME(dots_tile)(const int mr, const int nx, const int nv, ag_size k, const AG_REAL *a, ag_size lda,
+                               const AG_REAL *x, ag_size ldx, AG_REAL *y, ag_size y_row, ag_size y_x, int add)
 {
-    AG_VEC acc[4][4];
-    AG_REAL s[4];
+    AG_VEC acc[4][3][4];
     ag_size p = 0;
 #pragma GCC unroll 4
     for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < nv; v++)
-            acc[r][v] = (AG_VEC){0};
-    for (; p + nv * LANES <= k; p += nv * LANES)
-#pragma GCC unroll 4
-        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 3
+        for (int q = 0; q < nx; q++)
 #pragma GCC unroll 4
             for (int v = 0; v < nv; v++)
-                acc[r][v] += *(const AG_UVEC *)(a + r * lda + p + v * LANES) * *(const AG_UVEC *)(x + p + v * LANES);
+                acc[r][q][v] = (AG_VEC){0};
+    for (; p + nv * LANES <= k; p += nv * LANES)
+#pragma GCC unroll 4
+        for (int v = 0; v < nv; v++) {
+            AG_VEC part[3];
+#pragma GCC unroll 3
+            for (int q = 0; q < nx; q++)
+                part[q] = *(const AG_UVEC *)(x + q * ldx + p + v * LANES);
+#pragma GCC unroll 4
+            for (int r = 0; r < mr; r++) {
+                AG_VEC row = *(const AG_UVEC *)(a + r * lda + p + v * LANES);
+#pragma GCC unroll 3
+                for (int q = 0; q < nx; q++)
+                    acc[r][q][v] += row * part[q];
+            }
+        }
     if (nv > 1)
         for (; p + LANES <= k; p += LANES)
 #pragma GCC unroll 4
             for (int r = 0; r < mr; r++)
-                acc[r][0] += *(const AG_UVEC *)(a + r * lda + p) * *(const AG_UVEC *)(x + p);
-#if AG_BYTES > 16
-    if (p < k) {
-        AG_VEC tail = NAME(load_part)(x + p, k - p);
+#pragma GCC unroll 3
+                for (int q = 0; q < nx; q++)
+                    acc[r][q][0] += *(const AG_UVEC *)(a + r * lda + p) * *(const AG_UVEC *)(x + q * ldx + p);
+    if (p < k)
 #pragma GCC unroll 4
-        for (int r = 0; r < mr; r++)
-            acc[r][0] += NAME(load_part)(a + r * lda + p, k - p) * tail;
-    }
+        for (int r = 0; r < mr; r++) {
+            AG_VEC row = NAME(load_edge)(a + r * lda + p, k - p);
+#pragma GCC unroll 3
+            for (int q = 0; q < nx; q++)
+                acc[r][q][0] += row * NAME(load_edge)(x + q * ldx + p, k - p);
+        }
+#pragma GCC unroll 3
+    for (int q = 0; q < nx; q++) {
+        AG_NAME3(ag_vec_, AG_TYPE, 16) folded[4];
+        AG_REAL sums[4];
+#pragma GCC unroll 4
+        for (int r = 0; r < mr; r++) {
+#pragma GCC unroll 4
+            for (int v = 1; v < nv; v++)
+                acc[r][q][0] += acc[r][q][v];
+            folded[r] = NAME(fold)(acc[r][q][0]);
+        }
+#if defined(__SSE2__)
+        if (mr == 4 && sizeof(AG_REAL) == 4) {
+            __m128 s0 = (__m128)folded[0], s1 = (__m128)folded[1], s2 = (__m128)folded[2], s3 = (__m128)folded[3];
+            _MM_TRANSPOSE4_PS(s0, s1, s2, s3);
+            _mm_storeu_ps((float *)sums, (s0 + s1) + (s2 + s3));
+        } else if (mr == 4) {
+            __m128d s0 = (__m128d)folded[0], s1 = (__m128d)folded[1], s2 = (__m128d)folded[2], s3 = (__m128d)folded[3];
+            _mm_storeu_pd((double *)sums, _mm_unpacklo_pd(s0, s1) + _mm_unpackhi_pd(s0, s1));
+            _mm_storeu_pd((double *)sums + 2, _mm_unpacklo_pd(s2, s3) + _mm_unpackhi_pd(s2, s3));
+        } else
 #endif
 #pragma GCC unroll 4
-    for (int r = 0; r < mr; r++) {
-#pragma GCC unroll 4
-        for (int v = 1; v < nv; v++)
-            acc[r][0] += acc[r][v];
-        s[r] = NAME(sum)(acc[r][0]);
-    }
-#if AG_BYTES == 16
-    for (; p < k; p++)
+        for (int r = 0; r < mr; r++) {
+            sums[r] = folded[r][0] + folded[r][1];
+            if (sizeof(AG_REAL) == 4)
+                sums[r] += folded[r][2 & (16 / sizeof(AG_REAL) - 1)] + folded[r][3 & (16 / sizeof(AG_REAL) - 1)];
+        }
 #pragma GCC unroll 4
         for (int r = 0; r < mr; r++)
-            s[r] += a[r * lda + p] * x[p];
-#endif
-#pragma GCC unroll 4
-    for (int r = 0; r < mr; r++)
-        y[r * incy] = add ? y[r * incy] + s[r] : s[r];
+            y[r * y_row + q * y_x] = add ? y[r * y_row + q * y_x] + sums[r] : sums[r];
+    }
 }
 
-static __attribute__((noinline)) void NAME(dots)(ag_size m, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
-                                                 AG_REAL *y, ag_size incy, int add)
+AG_INLINE void NAME(dots_rows)(const int nx, ag_size m, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
+                               ag_size ldx, AG_REAL *y, ag_size y_row, ag_size y_x, int add)
 {
     for (; m >= 4; m -= 4) {
-        NAME(dots_tile)(4, 1, k, a, lda, x, y, incy, add);
+        NAME(dots_tile)(4, nx, 1, k, a, lda, x, ldx, y, y_row, y_x, add);
         a += 4 * lda;
-        y += 4 * incy;
+        y += 4 * y_row;
     }
     for (; m > 0; m--) {
-        NAME(dots_tile)(1, 4, k, a, lda, x, y, incy, add);
+#pragma GCC unroll 3
+        for (int q = 0; q < nx; q++)
+            NAME(dots_tile)(1, 1, 4, k, a, lda, x + q * ldx, ldx, y + q * y_x, y_row, y_x, add);
         a += lda;
-        y += incy;
+        y += y_row;
     }
+}
+
+/* One function per number of rows of x: the addresses that a common one prepares at its start cost 8 ns. */
+static __attribute__((noinline)) void NAME(dots1)(ag_size m, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
+                                                  AG_REAL *y, ag_size y_row, int add)
+{
+    NAME(dots_rows)(1, m, k, a, lda, x, 0, y, y_row, 0, add);
+}
+
+static __attribute__((noinline)) void NAME(dots2)(ag_size m, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
+                                                  ag_size ldx, AG_REAL *y, ag_size y_row, ag_size y_x, int add)
+{
+    NAME(dots_rows)(2, m, k, a, lda, x, ldx, y, y_row, y_x, add);
+}
+
+static __attribute__((noinline)) void NAME(dots3)(ag_size m, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x,
+                                                  ag_size ldx, AG_REAL *y, ag_size y_row, ag_size y_x, int add)
+{
+    NAME(dots_rows)(3, m, k, a, lda, x, ldx, y, y_row, y_x, add);
+}
+
+AG_INLINE void NAME(dots)(int nx, ag_size m, ag_size k, const AG_REAL *a, ag_size lda, const AG_REAL *x, ag_size ldx,
+                          AG_REAL *y, ag_size y_row, ag_size y_x, int add)
+{
+    if (nx == 1)
+        NAME(dots1)(m, k, a, lda, x, y, y_row, add);
+    else if (nx == 2)
+        NAME(dots2)(m, k, a, lda, x, ldx, y, y_row, y_x, add);
+    else
+        NAME(dots3)(m, k, a, lda, x, ldx, y, y_row, y_x, add);
 }
 #endif
 
@@ -437,4 +539,10 @@ static __attribute__((noinline)) void NAME(dots)(ag_size m, ag_size k, const AG_
 #undef AG_UVEC
 #undef AG_TILE_CASE
 #undef AG_NARROW_CASE
+#undef AG_NARROW_SHORT_CASE
+#undef AG_NARROW
+#undef AG_PANEL
+#undef AG_PANELS
+#undef AG_SHORT_CASE
+#undef AG_HIDE_STRIDES
 #undef AG_BYTES

@@ -22,9 +22,9 @@ from autograd_cy.kernels.gemm import _call_blas, _call_gemm, _call_small, get_nu
 
 CODES = {"float32": 0, "float64": 1, "int64": 2, "int32": 3, "uint8": 4}
 FLAGS = list(itertools.product((False, True), repeat=2))
-SIZES = (1, 2, 3, 4, 5, 7, 8, 10, 15, 16, 17, 33, 50)
+SIZES = (1, 2, 3, 4, 5, 8, 10, 17, 50)
 MORE_SHAPES = [(0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 1, 0), (150, 10, 4), (150, 3, 10), (4, 10, 150), (10, 3, 150),
-               (9, 70, 3), (2, 129, 6), (3, 11, 300), (5, 2, 600), (2, 50, 517), (1, 7, 20001), (7, 1, 20001), (64, 128, 256)]
+               (9, 70, 3), (6, 33, 7), (15, 16, 15), (7, 7, 33), (50, 3, 40), (50, 2, 35), (2, 129, 6), (3, 11, 300), (5, 2, 600), (2, 50, 517), (1, 7, 20001), (7, 1, 20001), (64, 128, 256)]
 
 
 def stored(rng, rows, cols, dtype, extra, fill):
@@ -65,11 +65,6 @@ def check_small(dtype, call=_call_small):
     for (ta, tb), extra in itertools.product(FLAGS, (0, 3)):
         for m, n, k in [*itertools.product(SIZES, SIZES, SIZES), *MORE_SHAPES]:
             check(call, dtype, ta, tb, m, n, k, extra, rng)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_small_products(dtype):
-    check_small(dtype)
 
 
 def run_at_level(level, *arguments):
