@@ -14,27 +14,27 @@ def reduce(int kind, int dtype, shape, size_t x, x_strides, size_t out, out_stri
     cdef Py_ssize_t xs[MAX_NDIM]
     cdef Py_ssize_t os[MAX_NDIM]
     cdef int i, ndim = len(shape)
-    cdef long r
+    cdef long _r
     for i in range(ndim):
         s[i], xs[i], os[i] = shape[i], x_strides[i], out_strides[i]
     start = time.perf_counter_ns()
-    for r in range(repeat):
+    for _r in range(repeat):
         K.reduce(kind, dtype, ndim, s, <const char*> x, xs, <char*> out, os, param)
     return (time.perf_counter_ns() - start) / repeat
 
 
 def softmax(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t x, size_t out, bint log, long repeat=1):
-    cdef long r
+    cdef long _r
     start = time.perf_counter_ns()
-    for r in range(repeat):
+    for _r in range(repeat):
         K.softmax(dtype, rows, cols, <const char*> x, <char*> out, log)
     return (time.perf_counter_ns() - start) / repeat
 
 
 def softmax_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t g, size_t y, size_t dx, bint log, long repeat=1):
-    cdef long r
+    cdef long _r
     start = time.perf_counter_ns()
-    for r in range(repeat):
+    for _r in range(repeat):
         K.softmax_backward(dtype, rows, cols, <const char*> g, <const char*> y, <char*> dx, log)
     return (time.perf_counter_ns() - start) / repeat
 
@@ -58,9 +58,9 @@ def sgd(int dtype, Py_ssize_t n, size_t p, size_t g, size_t buf, double lr, doub
 
 def adam(int dtype, Py_ssize_t n, size_t p, size_t g, size_t m, size_t v, size_t vmax, double lr, double beta1, double beta2,
          double eps, double weight_decay, bint decoupled, bint maximize, long long step, long repeat=1):
-    cdef long r
+    cdef long _r
     start = time.perf_counter_ns()
-    for r in range(repeat):
+    for _r in range(repeat):
         K.adam(dtype, n, <char*> p, <const char*> g, <char*> m, <char*> v, <char*> vmax, lr, beta1, beta2, eps, weight_decay,
                decoupled, maximize, step)
     return (time.perf_counter_ns() - start) / repeat

@@ -3,6 +3,8 @@
 #
 # Relies on fold.h, which also documents the order of addition.  reduce.pyx, rows.pyx and update.pyx rely on it.
 
+from autograd_cy.array.dtype cimport INT32, INT64
+
 cdef extern from "fold.h" nogil:
     enum:
         OP_SUM "AG_SUM"
@@ -92,3 +94,40 @@ cdef inline void fold_each(int op, const acc_t* x, Py_ssize_t rows, Py_ssize_t s
 
 cdef inline acc_t identity(int op, acc_t tag) noexcept nogil:
     return fold_contiguous(op, &tag, 0)
+
+
+cdef inline void load(acc_t* dst, int dtype, const char* x, Py_ssize_t n, Py_ssize_t stride) noexcept nogil:
+    """n elements, `stride` elements apart, as contiguous accumulators."""
+    cdef Py_ssize_t i
+    cdef const acc_t* own
+    cdef const int* i32
+    cdef const unsigned char* u8
+    if acc_t is float or acc_t is double:
+        own = <const acc_t*> x
+        if stride == 1:
+            for i in range(n):
+                dst[i] = own[i]
+        else:
+            for i in range(n):
+                dst[i] = own[i * stride]
+    else:
+        if dtype == INT64:
+            own = <const acc_t*> x
+            for i in range(n):
+                dst[i] = own[i * stride]
+        elif dtype == INT32:
+            i32 = <const int*> x
+            if stride == 1:
+                for i in range(n):
+                    dst[i] = i32[i]
+            else:
+                for i in range(n):
+                    dst[i] = i32[i * stride]
+        else:
+            u8 = <const unsigned char*> x
+            if stride == 1:
+                for i in range(n):
+                    dst[i] = u8[i]
+            else:
+                for i in range(n):
+                    dst[i] = u8[i * stride]

@@ -20,8 +20,9 @@ ctypedef fused real:
     double
 
 cdef enum:
-    NARROW = 16               # columns up to which rows are transposed in groups
-    GROUP = 64                # rows of a group: 64 x 16 doubles are 8 KB of stack
+    NARROW = 32               # columns up to which rows are transposed in groups
+    FEW = 4                   # rows from which they are
+    GROUP = 64                # rows of a group: 64 x 32 doubles are 16 KB of stack
 
 
 cdef inline real exp_of(real x) noexcept nogil:
@@ -109,26 +110,27 @@ cdef void wide_row(Py_ssize_t cols, const real* x, real* y, real* logs, bint log
         y[j] = y[j] * s
 
 
-cdef inline Py_ssize_t group_of(Py_ssize_t cols) noexcept nogil:
-    """Rows handled at once."""
-    return GROUP if cols <= NARROW else 1
+cdef inline Py_ssize_t group_of(Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
+    """Rows handled at once. A few rows are not worth the transposition: one row of 10 takes 115 ns with it, 30 without."""
+    return GROUP if cols <= NARROW and rows >= FEW else 1
 
 
-cdef void softmax_group(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* y, real* logs, bint log) noexcept nogil:
+cdef void softmax_group(Py_ssize_t group, Py_ssize_t rows, Py_ssize_t cols, const real* x, real* y, real* logs,
+                        bint log) noexcept nogil:
     """y = exp(x - max) / sum, or its logarithm; when logs is not NULL, also logs[i] = max + log(sum) of row i."""
-    if cols <= NARROW:
+    if group > 1:
         narrow_rows(rows, cols, x, y, logs, log)
     else:
         wide_row(cols, x, y, logs, log)
 
 
 cdef void softmax_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* out, bint log) noexcept nogil:
-    cdef Py_ssize_t i = 0, n
+    cdef Py_ssize_t i = 0, n, group = group_of(rows, cols)
     if cols == 0:
         return
     while i < rows:
-        n = min(group_of(cols), rows - i)
-        softmax_group(n, cols, x + i * cols, out + i * cols, NULL, log)
+        n = min(group, rows - i)
+        softmax_group(group, n, cols, x + i * cols, out + i * cols, NULL, log)
         i += n
 
 
@@ -136,13 +138,13 @@ cdef void narrow_backward(Py_ssize_t rows, Py_ssize_t cols, const real* g, const
     """backward_rows for up to GROUP rows of up to NARROW columns."""
     cdef real t[GROUP * NARROW]
     cdef real sums[GROUP]
-    cdef Py_ssize_t i, j, k = 0, n = rows * cols
+    cdef Py_ssize_t i, _j, k = 0, n = rows * cols
     if log:
         fold_each(OP_SUM, g, rows, cols, cols, sums, 1)
         for i in range(n):
             t[i] = exp_of(y[i])
         for i in range(rows):
-            for j in range(cols):
+            for _j in range(cols):
                 dx[k] = g[k] - t[k] * sums[i]
                 k += 1
         return
@@ -150,7 +152,7 @@ cdef void narrow_backward(Py_ssize_t rows, Py_ssize_t cols, const real* g, const
         t[i] = g[i] * y[i]
     fold_each(OP_SUM, t, rows, cols, cols, sums, 1)
     for i in range(rows):
-        for j in range(cols):
+        for _j in range(cols):
             dx[k] = y[k] * (g[k] - sums[i])
             k += 1
 
@@ -192,7 +194,7 @@ cdef void backward_rows(Py_ssize_t rows, Py_ssize_t cols, const real* g, const r
 
 cdef Py_ssize_t entropy_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, const long long* target, const real* weight,
                              long long ignore_index, double smoothing, real* prob, real* losses) noexcept nogil:
-    cdef Py_ssize_t i = 0, j, k, n, bad = -1
+    cdef Py_ssize_t i = 0, j, k, n, group = group_of(rows, cols)
     cdef real logs[GROUP]
     cdef real s
     cdef real loss
@@ -203,8 +205,8 @@ cdef Py_ssize_t entropy_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, co
             return i
     i = 0
     while i < rows:
-        n = min(group_of(cols), rows - i)
-        softmax_group(n, cols, x + i * cols, prob + i * cols, logs, False)
+        n = min(group, rows - i)
+        softmax_group(group, n, cols, x + i * cols, prob + i * cols, logs, False)
         for k in range(n):
             if target[i + k] == ignore_index:
                 losses[i + k] = 0

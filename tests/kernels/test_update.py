@@ -22,7 +22,7 @@ def lerp(a, b, w):
 class SGD:
     """Ours and the reference: `state` of each, one step each."""
 
-    options = [dict(momentum=m, dampening=d, nesterov=n, weight_decay=w, maximize=x)
+    options = [{"momentum": m, "dampening": d, "nesterov": n, "weight_decay": w, "maximize": x}
                for m, d, n, w, x in itertools.product((0, 0.9), (0, 0.1), (False, True), (0, 0.01), (False, True))
                if (not n or (m and not d)) and (m or not d)]
 
@@ -54,7 +54,7 @@ class SGD:
 
 
 class Adam:
-    options = [dict(amsgrad=a, weight_decay=w, decoupled=d, maximize=x, betas=b)
+    options = [{"amsgrad": a, "weight_decay": w, "decoupled": d, "maximize": x, "betas": b}
                for a, w, d, x, b in itertools.product((False, True), (0, 0.01), (False, True), (False, True),
                                                       ((0.9, 0.999), (0.3, 0.5)))]
 
@@ -94,7 +94,7 @@ class Adam:
 
 
 class RMSprop:
-    options = [dict(momentum=m, centered=c, weight_decay=w, maximize=x, alpha=a)
+    options = [{"momentum": m, "centered": c, "weight_decay": w, "maximize": x, "alpha": a}
                for m, c, w, x, a in itertools.product((0, 0.9), (False, True), (0, 0.01), (False, True), (0.99, 0.4))]
 
     def __init__(self, p, lr=0.01, eps=1e-8, **o):
