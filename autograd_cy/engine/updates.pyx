@@ -6,6 +6,7 @@
 
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport FLOAT64, itemsize_of
@@ -13,22 +14,29 @@ from autograd_cy.array.layout cimport (
     CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_decref, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.array.storage cimport Storage, storage_decref, storage_new
-from autograd_cy.engine.tensor cimport Tensor, set_grad
+from autograd_cy.engine.tensor cimport Tensor, set_grad, tensor_new
 from autograd_cy.kernels.table cimport K
 
 cdef enum:
     MANY = 32768              # elements (about 10 us) from which the interpreter lock is released; a release costs 39 ns
 
-cdef object zeros_of = None
-
-
 cdef Tensor new_state(Tensor p):
     """Zeros of the shape and dtype of p, contiguous."""
-    global zeros_of
-    if zeros_of is None:
-        from autograd_cy import zeros
-        zeros_of = zeros
-    return zeros_of(shape_tuple(p.layout), dtype=p.dtype)
+    cdef Layout* plain = layout_contiguous(p.layout.ndim, p.layout.dims)
+    cdef Tensor made
+    try:
+        made = take(tensor_new(plain, p.dtype_))
+    finally:
+        layout_decref(plain)
+    memset(made.data, 0, p.layout.numel * itemsize_of(p.dtype_))
+    return made
+
+
+cdef inline Tensor take(PyObject* o):
+    """The object behind a new reference."""
+    made = <Tensor> o
+    Py_DECREF(made)
+    return made
 
 
 cdef class State:

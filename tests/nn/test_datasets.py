@@ -10,8 +10,17 @@ import pytest
 
 import autograd_cy as ag
 from autograd_cy import data
-from autograd_cy.utils.data import (BatchSampler, ConcatDataset, DataLoader, Dataset, IterableDataset, RandomSampler, Subset,
-                                    TensorDataset, random_split)
+from autograd_cy.utils.data import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 
 
 def array(t):
