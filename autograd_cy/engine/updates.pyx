@@ -4,7 +4,7 @@
 # Options and state are read from Python's own dicts at every step, because schedules and users change them; the state of a
 # parameter is an object with C fields, which a dict of boxed values would make three times as slow to read and write.
 
-from cpython.dict cimport PyDict_GetItem
+from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.string cimport memset
@@ -169,14 +169,14 @@ cdef State adopt(type kind, PyObject* found, Tensor p, state):
 
 
 cdef double option(dict group, str name) except? -1.0:
-    cdef PyObject* found = PyDict_GetItem(group, name)
+    cdef PyObject* found = PyDict_GetItemWithError(group, name)
     if found == NULL:
         raise KeyError(f"parameter group has no option {name!r}")
     return <double> <object> found
 
 
 cdef bint flag(dict group, str name) except -1:
-    cdef PyObject* found = PyDict_GetItem(group, name)
+    cdef PyObject* found = PyDict_GetItemWithError(group, name)
     return found != NULL and <bint> <object> found
 
 
@@ -277,7 +277,7 @@ def sgd(groups, state):
             first = False
             buffer = NULL
             if momentum != 0.0:
-                found = PyDict_GetItem(state, p)
+                found = PyDict_GetItemWithError(state, p)
                 if found != NULL and type(<object> found) is SGDState:
                     s = <SGDState> found
                 else:
@@ -330,7 +330,7 @@ def adam(groups, state):
             g = gradient(p)
             if g is None:
                 continue
-            found = PyDict_GetItem(state, p)
+            found = PyDict_GetItemWithError(state, p)
             if found != NULL and type(<object> found) is AdamState:
                 s = <AdamState> found
             else:
@@ -394,7 +394,7 @@ def rmsprop(groups, state):
             g = gradient(p)
             if g is None:
                 continue
-            found = PyDict_GetItem(state, p)
+            found = PyDict_GetItemWithError(state, p)
             if found != NULL and type(<object> found) is RMSpropState:
                 s = <RMSpropState> found
             else:
