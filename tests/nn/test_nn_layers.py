@@ -168,6 +168,16 @@ def test_s2_33_s4_27_cross_entropy_gradient():
     np.testing.assert_allclose(array(x.grad), (e / e.sum(1, keepdims=True) - np.eye(3)[[1, 2]]) / 2, rtol=1e-12)
 
 
+def test_s4_21_cross_entropy_of_probabilities():
+    """SoftmaxLoss: -(t * log softmax).sum(-1).mean(), the gradient softmax - t (over the batch)."""
+    x, y = t([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]]).requires_grad_(), t([[0.0, 1.0, 0.0], [0.2, 0.3, 0.5]])
+    loss = nn.CrossEntropyLoss()(x, y)
+    loss.backward()
+    p = np.exp(array(x)) / np.exp(array(x)).sum(1, keepdims=True)
+    assert float(loss.detach()) == pytest.approx(float(-(array(y) * np.log(p)).sum(1).mean()))
+    np.testing.assert_allclose(array(x.grad), (p - array(y)) / 2, rtol=1e-12)
+
+
 def test_cross_entropy_options():
     x, y = t([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0], [0.1, 0.2, 0.3]]), t([1, 2, -100], ag.int64)
     logp = array(x) - np.log(np.exp(array(x)).sum(1, keepdims=True))
@@ -251,8 +261,8 @@ def test_normalize_and_the_like():
 
 # ---- training
 
-def test_s1_25_linear_regression_loop():
-    """Linear(784, 10), lr 0.01, 100 epochs, MSE, backward, update, zero."""
+def test_s1_25_s1_26_linear_regression_loop():
+    """Linear(784, 10), lr 0.01, 100 epochs, MSE, backward, guarded update by hand, grad.zero_() in place."""
     ag.manual_seed(0)
     x, y = ag.randn(32, 784), ag.randn(32, 10)
     layer, losses = nn.Linear(784, 10), []
@@ -267,6 +277,22 @@ def test_s1_25_linear_regression_loop():
         losses.append(loss.item())
     assert losses[-1] < 0.9 * losses[0]
     assert all(b < a for a, b in zip(losses, losses[1:], strict=False))
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop"])
+def test_s1_28_optimisers_are_exchanged_without_touching_backward(name):
+    ag.manual_seed(0)
+    x = ag.randn(32, 3)
+    y = x @ ag.tensor([[1.0], [-2.0], [0.5]]) + 0.3
+    layer = nn.Linear(3, 1)
+    opt = getattr(ag.optim, name)(layer.parameters(), lr=0.05)
+    for _ in range(400):
+        opt.zero_grad()
+        loss = nn.MSELoss()(layer(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(layer.parameters(), 5.0)
+        opt.step()
+    assert loss.item() < 1e-2
 
 
 def test_s2_42_s2_46_xor():
