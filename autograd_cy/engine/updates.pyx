@@ -4,8 +4,9 @@
 # Options and state are read from Python's own dicts at every step, because schedules and users change them; the state of a
 # parameter is an object with C fields, which a dict of boxed values would make three times as slow to read and write.
 
-from cpython.dict cimport PyDict_GetItem
+from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport FLOAT64, itemsize_of
@@ -13,22 +14,29 @@ from autograd_cy.array.layout cimport (
     CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_decref, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.array.storage cimport Storage, storage_decref, storage_new
-from autograd_cy.engine.tensor cimport Tensor, set_grad
+from autograd_cy.engine.tensor cimport Tensor, set_grad, tensor_new
 from autograd_cy.kernels.table cimport K
 
 cdef enum:
     MANY = 32768              # elements (about 10 us) from which the interpreter lock is released; a release costs 39 ns
 
-cdef object zeros_of = None
-
-
 cdef Tensor new_state(Tensor p):
     """Zeros of the shape and dtype of p, contiguous."""
-    global zeros_of
-    if zeros_of is None:
-        from autograd_cy import zeros
-        zeros_of = zeros
-    return zeros_of(shape_tuple(p.layout), dtype=p.dtype)
+    cdef Layout* plain = layout_contiguous(p.layout.ndim, p.layout.dims)
+    cdef Tensor made
+    try:
+        made = take(tensor_new(plain, p.dtype_))
+    finally:
+        layout_decref(plain)
+    memset(made.data, 0, p.layout.numel * itemsize_of(p.dtype_))
+    return made
+
+
+cdef inline Tensor take(PyObject* o):
+    """The object behind a new reference."""
+    made = <Tensor> o
+    Py_DECREF(made)
+    return made
 
 
 cdef class State:
@@ -161,14 +169,14 @@ cdef State adopt(type kind, PyObject* found, Tensor p, state):
 
 
 cdef double option(dict group, str name) except? -1.0:
-    cdef PyObject* found = PyDict_GetItem(group, name)
+    cdef PyObject* found = PyDict_GetItemWithError(group, name)
     if found == NULL:
         raise KeyError(f"parameter group has no option {name!r}")
     return <double> <object> found
 
 
 cdef bint flag(dict group, str name) except -1:
-    cdef PyObject* found = PyDict_GetItem(group, name)
+    cdef PyObject* found = PyDict_GetItemWithError(group, name)
     return found != NULL and <bint> <object> found
 
 
@@ -269,7 +277,7 @@ def sgd(groups, state):
             first = False
             buffer = NULL
             if momentum != 0.0:
-                found = PyDict_GetItem(state, p)
+                found = PyDict_GetItemWithError(state, p)
                 if found != NULL and type(<object> found) is SGDState:
                     s = <SGDState> found
                 else:
@@ -322,7 +330,7 @@ def adam(groups, state):
             g = gradient(p)
             if g is None:
                 continue
-            found = PyDict_GetItem(state, p)
+            found = PyDict_GetItemWithError(state, p)
             if found != NULL and type(<object> found) is AdamState:
                 s = <AdamState> found
             else:
@@ -386,7 +394,7 @@ def rmsprop(groups, state):
             g = gradient(p)
             if g is None:
                 continue
-            found = PyDict_GetItem(state, p)
+            found = PyDict_GetItemWithError(state, p)
             if found != NULL and type(<object> found) is RMSpropState:
                 s = <RMSpropState> found
             else:

@@ -4,7 +4,7 @@ Relies on the engine.  Models rely on it.
 """
 
 from . import functional, init, utils
-from .activation import (ELU, GELU, LeakyReLU, LogSigmoid, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Softplus, Tanh)
+from .activation import ELU, GELU, LeakyReLU, LogSigmoid, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Softplus, Tanh
 from .containers import ModuleDict, ModuleList, ParameterList, Sequential
 from .linear import Bilinear, Flatten, Identity, Linear
 from .loss import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss

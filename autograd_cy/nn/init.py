@@ -61,7 +61,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None)
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
                   generator=None) -> Tensor:
     """N(mean, std^2) restricted to [a, b], by inversion of the distribution function."""
-    from scipy.special import ndtr, ndtri      # imported here: scipy.special costs more than the whole library
+    from scipy.special import ndtr, ndtri  # imported here: scipy.special costs more than the whole library
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
     with ag.no_grad():

@@ -151,8 +151,8 @@ def _copy_state(value, p, key=None):
         if p is not None and key != "step" and value.dtype in (ag.float32, ag.float64):
             value = value.to(p.dtype)
         return value
-    if isinstance(value, Mapping) or hasattr(value, "keys"):
-        return {k: _copy_state(value[k], p, k) for k in value.keys()}
+    if isinstance(value, Mapping) or hasattr(value, "items"):
+        return {k: _copy_state(v, p, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(_copy_state(v, p, key) for v in value)
     return deepcopy(value)

@@ -195,7 +195,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any],
                   nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = True) -> bool:
     """Check the second derivatives: gradcheck of the gradient of func, as a function of its inputs and of grad_outputs.
 
-    grad_outputs: one float64 tensor per differentiable output; by default fixed pseudo-random ones that require gradients, strided
+    grad_outputs: one float64 tensor per differentiable output; by default pseudo-random ones that require gradients, strided
     if `gen_non_contig_grad_outputs`.  The rest as for gradcheck.
     """
     inputs = _as_tuple(inputs)

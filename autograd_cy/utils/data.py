@@ -3,8 +3,20 @@
 Relies on data/loader.  Training scripts written for PyTorch rely on it.
 """
 
-from autograd_cy.data.loader import (BatchSampler, ConcatDataset, DataLoader, Dataset, IterableDataset, RandomSampler,
-                                     Sampler, SequentialSampler, Subset, TensorDataset, default_collate, random_split)
+from autograd_cy.data.loader import (
+                                     BatchSampler,
+                                     ConcatDataset,
+                                     DataLoader,
+                                     Dataset,
+                                     IterableDataset,
+                                     RandomSampler,
+                                     Sampler,
+                                     SequentialSampler,
+                                     Subset,
+                                     TensorDataset,
+                                     default_collate,
+                                     random_split,
+)
 
 __all__ = ["BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler", "Sampler",
            "SequentialSampler", "Subset", "TensorDataset", "default_collate", "random_split"]

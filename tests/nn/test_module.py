@@ -142,7 +142,7 @@ def test_assigning_over_a_parameter():
     with pytest.raises(TypeError, match="as child module 'fc1'"):
         net.fc1 = 3
     with pytest.raises(AttributeError, match="nothing"):
-        net.nothing
+        _ = net.nothing
 
 
 def test_register_parameter_and_add_module():
