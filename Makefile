@@ -48,6 +48,8 @@ $(VENV)/peers: $(VENV)/ready
 	@touch $@
 
 build/ready: $(VENV)/ready $(SOURCES)
+	@$(PY) -c 'import os, sys, sysconfig; h = os.path.join(sysconfig.get_path("include"), "Python.h"); \
+	  sys.exit(None if os.path.exists(h) else h + " is missing: install the development files of this Python (python3-dev)")'
 	@echo 'building (the first time takes a few minutes)'
 	@mkdir -p build
 	@$(PY) setup.py -q build_ext --inplace -j $$($(PY) -c 'import os; print(os.cpu_count() or 1)') > build/log 2>&1 \

@@ -21,7 +21,7 @@ def parse(argv):
     parser.add_argument("--epochs", type=int, help="epochs of iris and xor (default: 10000 and 2000)")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved repetitions (default: 5)")
     parser.add_argument("--peers", action="store_true", help="add the other systems that are installed")
-    parser.add_argument("--all-ops", action="store_true", help="ops: every row of the table of operations")
+    parser.add_argument("--all-ops", action="store_true", help="ops: every sample of the tests")
     parser.add_argument("--largest", type=int, default=1_000_000, help="graph: longest chain (default: 1000000)")
     parser.add_argument("--json", metavar="FILE", help="write all figures")
     parser.add_argument("--plot", metavar="FILE", help="draw the loss curves and timings of iris and xor")

@@ -28,7 +28,8 @@ def build():
     from setuptools import Distribution, Extension
 
     out = ROOT / "build" / "bench"
-    sources = [HERE / "limit.pyx", ROOT / "autograd_cy" / "kernels" / "table.pxd", ROOT / "setup.py"]
+    package = Path(importlib.util.find_spec("autograd_cy").origin).parent      # the installed one has its .pxd files, too
+    sources = [HERE / "limit.pyx", package / "kernels" / "table.pxd", ROOT / "setup.py"]
     newest = max(path.stat().st_mtime for path in sources)
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     target = out / f"limit{suffix}"
@@ -39,8 +40,8 @@ def build():
     print("compiling the hand-written limit ...", file=sys.stderr)
     directives, flags = settings()
     extension = Extension("limit", [str(HERE / "limit.pyx")], extra_compile_args=["-O3", *flags],
-                          include_dirs=[str(ROOT / "autograd_cy" / "kernels")])
-    modules = cythonize([extension], compiler_directives=directives, include_path=[str(ROOT)], force=True, quiet=True,
+                          include_dirs=[str(package / "kernels")])
+    modules = cythonize([extension], compiler_directives=directives, include_path=[str(package.parent)], force=True, quiet=True,
                         build_dir=str(out / "c"))
     distribution = Distribution({"ext_modules": modules})
     command = distribution.get_command_obj("build_ext")

@@ -24,8 +24,9 @@ def sigmoid(z):
 
 def training(seed=0):
     """The network, its data and its start."""
-    x, labels = (np.asarray(a) for a in ag.data.iris())
-    x, y = x.astype(np.float64), np.eye(3)[labels]
+    features, labels, *_ = ag.data.iris(dtype=ag.float64)
+    x, labels = features.numpy(), labels.numpy()
+    y = np.eye(3)[labels]
     random = np.random.default_rng(seed)
     weights = tuple(random.uniform(-1, 1, shape) * 0.01 for shape in ((4, 10), (10, 3)))
 

@@ -103,7 +103,7 @@ def xor(x, y, w1, b1, w2, b2, mw1, vw1, mb1, vb1, mw2, vw2, mb2, vb2, double lr,
     hidden, dhidden = np.empty((n, h), x.dtype), np.empty((n, h), x.dtype)
     out, error, work = np.empty((n, o), x.dtype), np.empty((n, o), x.dtype), np.empty((n, o), x.dtype)
     dw1, db1, dw2, db2 = np.empty_like(w1), np.empty_like(b1), np.empty_like(w2), np.empty_like(b2)
-    total, factor = np.zeros(1, x.dtype), np.array([1 / n], x.dtype)
+    total, factor = np.zeros(1, x.dtype), np.array([1.0 / n], x.dtype)
     cdef char* px = data(x)
     cdef char* py = data(y)
     cdef char* ph = data(hidden)

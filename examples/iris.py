@@ -8,8 +8,6 @@ import argparse
 import autograd_cy as ag
 from autograd_cy import nn
 
-NAMES = ("setosa", "versicolor", "virginica")
-
 
 def train(x, y, epochs, lr=0.02):
     """A 16-unit network for the features of x; returns (model, last loss)."""
@@ -29,7 +27,7 @@ def accuracy(model, x, y):
         return (model(x).argmax(1) == y).float().mean().item()
 
 
-def draw(path, x, y, epochs):
+def draw(path, x, y, names, epochs):
     """The decision of a network that sees the two petal features only."""
     import matplotlib
 
@@ -46,7 +44,7 @@ def draw(path, x, y, epochs):
         decided = model(grid).argmax(1).numpy().reshape(across.shape)
     figure, axis = plt.subplots(figsize=(6.5, 5), layout="constrained")
     axis.contourf(across, up, decided, levels=[-0.5, 0.5, 1.5, 2.5], colors=("C0", "C1", "C2"), alpha=0.25)
-    for kind, name in enumerate(NAMES):
+    for kind, name in enumerate(names):
         axis.scatter(*points[labels == kind].T, s=18, color=f"C{kind}", label=name)
     axis.set(xlabel="petal length (standardised)", ylabel="petal width (standardised)", title="What the network decides")
     axis.legend()
@@ -62,8 +60,8 @@ def main(argv=None):
     args = parser.parse_args(argv)
 
     ag.manual_seed(args.seed)
-    x, y = ag.data.iris()
-    x = (x - x.mean(0)) / x.std(0)
+    x, y, names = ag.data.iris()
+    x = ag.data.standardise(x)
     order = ag.randperm(len(x))
     train_rows, test_rows = order[:100], order[100:]
 
@@ -72,7 +70,7 @@ def main(argv=None):
     print(f"loss {loss:.4f}, accuracy {accuracy(model, x[train_rows], y[train_rows]):.3f} on 100 training flowers, "
           f"{right:.3f} on 50 others")
     if args.plot:
-        draw(args.plot, x, y, args.epochs)
+        draw(args.plot, x, y, names, args.epochs)
         print(f"picture written to {args.plot}")
     return loss, right
 

@@ -14,9 +14,8 @@ def main(argv=None):
     args = parser.parse_args(argv)
 
     ag.manual_seed(0)
-    X, labels = ag.data.iris()
-    X = X.double()
-    y = ag.nn.functional.one_hot(labels, 3).double()
+    X, labels, names = ag.data.iris(dtype=ag.float64)
+    y = ag.data.one_hot(labels, dtype=ag.float64)
     w1 = ((ag.rand(4, 10, dtype=ag.float64) * 2 - 1) * 0.01).requires_grad_()
     w2 = ((ag.rand(10, 3, dtype=ag.float64) * 2 - 1) * 0.01).requires_grad_()
 
