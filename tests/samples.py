@@ -165,6 +165,7 @@ UNARY = [  # public path, reference, domain, what differs
     ("nn.functional.gelu", gelu, "real", {}),
     ("nn.functional.silu", lambda x: x * sigmoid(x), "real", {}),
     ("nn.functional.softplus", softplus, "real", {}),
+    ("nn.functional.logsigmoid", lambda x: -softplus(-x), "real", {}),
 ]
 for _path, _ref, _domain, _more in UNARY:
     add(_path.split(".")[-1], public(_path), _ref, ((2, 3), _domain), elementwise=True, **_more)
@@ -179,7 +180,7 @@ add("leaky_relu[slope]", public("nn.functional.leaky_relu", negative_slope=0.3),
     ((2, 3), "away"), elementwise=True)
 add("elu[alpha]", public("nn.functional.elu", alpha=0.7), lambda x: np.where(x > 0, x, 0.7 * np.expm1(x)),
     ((2, 3), "away"), elementwise=True)
-add("gelu[tanh]", public("nn.functional.gelu", approximate="tanh"), gelu_tanh, ((2, 3), "real"), elementwise=True)
+add("gelu_tanh", public("nn.functional.gelu", approximate="tanh"), gelu_tanh, ((2, 3), "real"), elementwise=True)
 add("softplus[beta]", public("nn.functional.softplus", beta=2.0), lambda x: softplus(2 * x) / 2, ((2, 3), "real"), elementwise=True)
 add("silu[wide]", public("nn.functional.silu"), lambda x: x * sigmoid(x), ((2, 3), "wide"), elementwise=True,
     tol={"float32": (1e-5, 1e-6)})
@@ -476,6 +477,17 @@ for _label, _key in KEYS.items():
         add(f"index[numpy {_label}]", lambda x, k=_key: x[k], lambda x, k=_key: x[k], ((3, 4, 2), "real"), second=False)
 
 
+def _cut(x, dim, index):
+    """x cut to the index's size along the other axes, as gather reads it."""
+    return x[tuple(slice(None) if k == dim % x.ndim else slice(n) for k, n in enumerate(index.shape))]
+
+
+for _dim, _index in [(0, np.array([[0, 2, 1], [1, 1, 0]])), (1, np.array([[0, 0], [3, 1], [2, 2]])), (-1, np.array([[1]]))]:
+    add(f"gather[dim={_dim}]", lambda x, d=_dim, i=_index: x.gather(d, ag.tensor(i)),
+        lambda x, d=_dim, i=_index: np.take_along_axis(_cut(x, d, i), i, d),
+        ((3, 4), "real"), second=False)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Losses
 
@@ -514,6 +526,8 @@ def cross_entropy(x, t, reduction="mean", weight=None, ignore_index=-100, label_
 F = "nn.functional."
 for _r in ("mean", "sum", "none"):
     add(f"mse_loss[{_r}]", public(F + "mse_loss", reduction=_r), lambda a, b, r=_r: _reduced((a - b) ** 2, r),
+        ((2, 3), "real"), ((2, 3), "real"))
+    add(f"l1_loss[{_r}]", public(F + "l1_loss", reduction=_r), lambda a, b, r=_r: _reduced(np.abs(a - b), r),
         ((2, 3), "real"), ((2, 3), "real"))
     add(f"binary_cross_entropy[{_r}]", public(F + "binary_cross_entropy", reduction=_r), functools.partial(_bce, reduction=_r),
         ((2, 3), "inside"), ((2, 3), "inside"), grad=(True, False))

@@ -50,37 +50,37 @@ BAD = [  # name, what is done, kinds of exception, what the message must match (
     ("broadcast_to", lambda: ag.broadcast_to(z(2), (3,)), RuntimeError, ["broadcast_to|expand", "2", "3"]),
     ("permute count", lambda: z(2, 3).permute(0), RuntimeError, ["permute", "1|0|2"]),
     ("permute twice", lambda: z(2, 3).permute(0, 0), RuntimeError, ["permute", "0"]),
-    ("permute range", lambda: z(2, 3).permute(0, 2), IndexError, ["(?i)dim", "2"]),
-    ("transpose range", lambda: z(2, 3).transpose(0, 5), IndexError, ["(?i)dim", "5"]),
+    ("permute range", lambda: z(2, 3).permute(0, 2), IndexError, ["dim", "2"]),
+    ("transpose range", lambda: z(2, 3).transpose(0, 5), IndexError, ["dim", "5"]),
     ("t of 3-D", lambda: z(2, 3, 4).t(), RuntimeError, [r"\bt\b", "3"]),
-    ("sum dim", lambda: z(2, 3).sum(2), IndexError, ["(?i)dim", "2"]),
-    ("sum dim negative", lambda: z(2, 3).sum(-3), IndexError, ["(?i)dim", "-3"]),
+    ("sum dim", lambda: z(2, 3).sum(2), IndexError, ["dim", "2"]),
+    ("sum dim negative", lambda: z(2, 3).sum(-3), IndexError, ["dim", "-3"]),
     ("sum dim twice", lambda: z(2, 3).sum((0, 0)), RuntimeError, ["dim", "0"]),
-    ("softmax dim", lambda: z(2, 3).softmax(2), IndexError, ["(?i)dim", "2"]),
-    ("argmax dim", lambda: z(2, 3).argmax(7), IndexError, ["(?i)dim", "7"]),
-    ("unsqueeze dim", lambda: z(2).unsqueeze(3), IndexError, ["(?i)dim", "3"]),
+    ("softmax dim", lambda: z(2, 3).softmax(2), IndexError, ["dim", "2"]),
+    ("argmax dim", lambda: z(2, 3).argmax(7), IndexError, ["dim", "7"]),
+    ("unsqueeze dim", lambda: z(2).unsqueeze(3), IndexError, ["dim", "3"]),
     ("cat shapes", lambda: ag.cat([z(2, 3), z(2, 4)]), RuntimeError, ["cat", "3", "4"]),
     ("cat dims", lambda: ag.cat([z(2, 3), z(2, 3, 1)]), RuntimeError, ["cat", "2", "3"]),
     ("cat of nothing", lambda: ag.cat([]), (RuntimeError, ValueError), ["cat"]),
-    ("cat of numbers", lambda: ag.cat([1.0, 2.0]), TypeError, ["cat|(?i)tensor"]),
+    ("cat of numbers", lambda: ag.cat([1.0, 2.0]), TypeError, ["cat|tensor"]),
     ("cat of 0-d", lambda: ag.cat([ag.tensor(1.0), ag.tensor(2.0)]), RuntimeError, ["cat|zero-dim|0"]),
     ("stack shapes", lambda: ag.stack([z(2), z(3)]), RuntimeError, ["stack", "2", "3"]),
     ("split sizes", lambda: z(5).split([1, 2]), RuntimeError, ["split", "5", r"1, 2|3"]),
     ("split size 0", lambda: z(5).split(0), (RuntimeError, ValueError), ["split", "0"]),
     ("chunk 0", lambda: z(5).chunk(0), (RuntimeError, ValueError), ["chunk", "0"]),
-    ("unbind 0-d", lambda: ag.tensor(1.0).unbind(), (RuntimeError, IndexError), ["(?i)dim|unbind"]),
+    ("unbind 0-d", lambda: ag.tensor(1.0).unbind(), (RuntimeError, IndexError), ["dim|unbind"]),
     ("index range", lambda: z(2, 3)[2], IndexError, ["2"]),
     ("index range negative", lambda: z(2, 3)[:, -4], IndexError, ["-4", "3"]),
-    ("index too many", lambda: z(2, 3)[0, 0, 0], IndexError, ["(?i)too many|dim", "2|3"]),
-    ("index two ellipses", lambda: z(2, 3)[..., ...], IndexError, ["(?i)ellips"]),
-    ("index float", lambda: z(2, 3)[1.5], (IndexError, TypeError), ["(?i)int|index"]),
-    ("index float tensor", lambda: z(2, 3)[ag.tensor([1.0])], IndexError, ["(?i)long|int"]),
-    ("index string", lambda: z(2, 3)["a"], (IndexError, TypeError), ["(?i)int|index|str"]),
+    ("index too many", lambda: z(2, 3)[0, 0, 0], IndexError, ["too many|dim", "2|3"]),
+    ("index two ellipses", lambda: z(2, 3)[..., ...], IndexError, ["ellips"]),
+    ("index float", lambda: z(2, 3)[1.5], (IndexError, TypeError), ["int|index"]),
+    ("index float tensor", lambda: z(2, 3)[ag.tensor([1.0])], IndexError, ["long|int"]),
+    ("index string", lambda: z(2, 3)["a"], (IndexError, TypeError), ["int|index|str"]),
     ("index array range", lambda: z(2, 3)[ag.tensor([0, 2])], IndexError, ["2"]),
     ("index array negative range", lambda: z(2, 3)[:, np.array([-4])], IndexError, ["-4", "3"]),
     ("index arrays that differ", lambda: z(2, 3)[ag.tensor([0, 1]), ag.tensor([0, 1, 2])], IndexError, ["2", "3"]),
     ("mask shape", lambda: z(2, 3)[ag.tensor([True, False, True])], IndexError, ["3", "2"]),
-    ("slice step 0", lambda: z(5)[::0], ValueError, ["(?i)step|zero"]),
+    ("slice step 0", lambda: z(5)[::0], ValueError, ["step|zero"]),
     ("write shapes", lambda: z(2, 3).__setitem__(0, z(4)), RuntimeError, ["3", "4"]),
     ("write by array, shapes", lambda: z(5, 2).__setitem__(ag.tensor([0, 1]), z(3, 2)), RuntimeError, ["2", "3"]),
     ("write by mask, shapes", lambda: z(3).__setitem__(ag.tensor([True, False, True]), z(3)), RuntimeError, ["2|mask|index", "3"]),
@@ -115,8 +115,8 @@ BAD = [  # name, what is done, kinds of exception, what the message must match (
     ("seed", lambda: ag.manual_seed("a"), (TypeError, ValueError, RuntimeError), [""]),
     ("backward of vector", lambda: (leaf([1.0, 2.0]) * 2).backward(), RuntimeError, ["scalar", r"\(2,\)|\[2\]|grad|shape"]),
     ("backward gradient shape", lambda: (leaf([1.0, 2.0]) * 2).backward(z(3)), RuntimeError, ["3", "2"]),
-    ("backward gradient type", lambda: (leaf([1.0, 2.0]) * 2).backward("a"), TypeError, ["(?i)tensor|str"]),
-    ("backward of integers", lambda: ag.tensor(1).backward(), RuntimeError, ["(?i)grad"]),
+    ("backward gradient type", lambda: (leaf([1.0, 2.0]) * 2).backward("a"), TypeError, ["tensor|str"]),
+    ("backward of integers", lambda: ag.tensor(1).backward(), RuntimeError, ["grad"]),
     ("grad outputs", lambda: ag.autograd.grad(3.0, leaf(1.0)), (TypeError, AttributeError, RuntimeError), [""]),
     ("grad inputs empty", lambda: ag.autograd.grad(leaf(1.0) * 2, []), (RuntimeError, ValueError), [""]),
     ("grad_outputs count", lambda: ag.autograd.grad([leaf(1.0) * 2], leaf(1.0), grad_outputs=[z(), z()]), RuntimeError, [""]),
@@ -128,7 +128,7 @@ def test_bad_input(name, attempt, kinds, words):
     with pytest.raises(kinds) as error:
         attempt()
     for word in words:
-        assert re.search(word, str(error.value)), f"{word!r} not in: {error.value}"
+        assert re.search(word, str(error.value), re.I), f"{word!r} not in: {error.value}"
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
@@ -158,7 +158,7 @@ def test_depth_error_names_the_engine():
         y = -y
     with pytest.raises(RecursionError) as error:
         y.backward(engine="recursive")
-    assert "iterative" in str(error.value) and "neg" in str(error.value) or "iterative" in str(error.value)
+    assert "iterative" in str(error.value)
 
 
 def test_integer_gradient_request():
