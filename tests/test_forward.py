@@ -64,6 +64,40 @@ def test_integer_wraps_and_signs():
     assert (f % g).tolist() == [1.0, -1.0, -1.0, 1.0]
 
 
+def test_clamp_bounds():
+    """Crossed bounds give the upper one, infinite ones nothing, NaN stays; integers stay integers."""
+    x = ag.tensor([-2.0, 0.0, 2.0])
+    assert x.clamp(1, -1).tolist() == [-1.0, -1.0, -1.0]
+    assert x.clamp(-np.inf, np.inf).tolist() == [-2.0, 0.0, 2.0]
+    assert x.clamp(max=0).tolist() == [-2.0, 0.0, 0.0]
+    t = ag.tensor([-2, 0, 2]).clamp(-1, 1)
+    assert t.tolist() == [-1, 0, 1]
+    assert t.dtype == ag.int64
+    big = 2**62 + 1
+    assert ag.tensor([big, 1]).clamp(min=0).tolist() == [big, 1]
+
+
+def test_large_integers_are_exact():
+    """64-bit integers never pass through a float."""
+    big = 2**62 + 1
+    x = ag.tensor([big, -big, 3])
+    assert (x + 1).tolist() == [big + 1, 1 - big, 4]
+    assert (x * 1).tolist() == x.tolist()
+    assert (x // 1).tolist() == x.tolist()
+    assert (x % 10).tolist() == [big % 10, -big % 10, 3]
+    assert x.amax().item() == big
+    assert x.abs().tolist() == [big, big, 3]
+    assert x.sum().item() == 3
+    assert ag.tensor([3037000499]).square().item() == 3037000499**2
+    assert (ag.tensor([3]) ** 39).item() == 3**39
+    assert (x == big).tolist() == [True, False, False]
+    assert (x > big - 1).tolist() == [True, False, False]
+    assert ag.full((1,), big).item() == big
+    assert x.clone()[0].item() == big
+    assert ag.where(x > 0, x, 0).tolist() == [big, 0, 3]
+    assert ag.arange(big, big + 2).tolist() == [big, big + 1]
+
+
 def test_integer_division_by_zero_is_an_error():
     """It would be a signal (SIGFPE) in C."""
     for f in (lambda a, b: a // b, lambda a, b: a % b):
