@@ -1,4 +1,4 @@
-"""What every test shares: warnings are errors, and marks are declared.
+"""What every test shares: a fixed random state, and a check that modes are left as they were found.
 
 Relies on pytest only; every file of tests/ relies on it.
 """
@@ -7,12 +7,6 @@ import numpy as np
 import pytest
 
 import autograd_cy as ag
-
-
-def pytest_configure(config):
-    config.addinivalue_line("filterwarnings", "error")
-    config.addinivalue_line("markers", "oracle: compares with PyTorch, and is skipped where PyTorch is not installed")
-    config.addinivalue_line("markers", "slow: takes more than about five seconds")
 
 
 @pytest.fixture(autouse=True)

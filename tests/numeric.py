@@ -37,11 +37,11 @@ def leaf(a, dtype=None, grad=True):
     return ag.tensor(a).requires_grad_(grad)
 
 
-def numbers_of(f, arrays, weights):
+def numbers_of(f, weights, *arrays):
     """sum over outputs of weight * output, computed without gradients."""
     with ag.no_grad():
         outs = f(*[ag.tensor(a) for a in arrays])
-        return sum(float((array(o).astype("f8") * w).sum()) for o, w in zip(outs, weights))
+        return sum(float((array(o).astype("f8") * w).sum()) for o, w in zip(outs, weights, strict=True))
 
 
 def differences(scalar, arrays, k, eps=EPS):

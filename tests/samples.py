@@ -1,13 +1,14 @@
 """The table of samples: one row per use of an operation, with its NumPy reference and the inputs to try it on.
 
-Relies on autograd_cy's public names (looked up when a row runs, so that a missing operation fails its own row only), NumPy and SciPy.
+Relies on autograd_cy's public names (looked up when a row runs, so that a missing operation fails only its row), NumPy and SciPy.
 The forward, gradient, layout, table and documentation tests rely on it.
 """
 
 import functools
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -20,6 +21,7 @@ INTS = ("int64", "int32", "uint8")
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Inputs: a domain gives the numbers, away from kinks and poles so that finite differences are smooth.
+
 
 def _away(rng, shape):
     return rng.uniform(0.2, 2.0, shape) * rng.choice([-1.0, 1.0], shape)
@@ -50,7 +52,7 @@ DOMAINS: dict[str, Callable] = {
     "between": _between_integers,
     "probabilities": _probabilities,
     "mask": lambda rng, shape: rng.random(shape) < 0.5,
-    "whole": lambda rng, shape: rng.integers(-4, 5, shape).astype("f8"),     # exact in every dtype; makes ties
+    "whole": lambda rng, shape: rng.integers(-4, 5, shape).astype("f8"),  # exact in every dtype; makes ties
     "class3": lambda rng, shape: rng.integers(0, 3, shape),
 }
 
@@ -59,17 +61,17 @@ DOMAINS: dict[str, Callable] = {
 class Sample:
     """One use of one operation."""
 
-    name: str                                   # unique
-    op: str                                     # the operation it stands for: a row of the table, or the public name
-    call: Callable                              # on tensors
-    ref: Callable                               # on float64 arrays
-    inputs: tuple                               # (shape, domain) each
-    grad: Any = True                            # True, False, or one flag per input
-    elementwise: bool = False                   # may also be run on 0-d and zero-size inputs
-    second: bool = True                         # has a second derivative worth checking
+    name: str  # unique
+    op: str  # the operation it stands for: a row of the table, or the public name
+    call: Callable  # on tensors
+    ref: Callable  # on float64 arrays
+    inputs: tuple  # (shape, domain) each
+    grad: Any = True  # True, False, or one flag per input
+    elementwise: bool = False  # may also be run on 0-d and zero-size inputs
+    second: bool = True  # has a second derivative worth checking
     dtypes: tuple = FLOATS
-    tol: dict = field(default_factory=dict)     # dtype -> (rtol, atol)
-    exact_ties: bool = True                     # repeated values do not make it non-differentiable
+    tol: dict = field(default_factory=dict)  # dtype -> (rtol, atol)
+    exact_ties: bool = True  # repeated values do not make it non-differentiable
 
     def arrays(self, dtype="float64", shapes=None):
         rng = np.random.default_rng(zlib.crc32(self.name.encode()))
@@ -99,19 +101,23 @@ def add(name, call, ref, *inputs, op=None, **more):
 
 def public(path, **attributes):
     """The public function of that dotted path, looked up when it is called."""
+
     def call(*tensors):
         return functools.reduce(getattr, path.split("."), ag)(*tensors, **attributes)
+
     return call
 
 
 def method(name, *args, **attributes):
     def call(x, *tensors):
         return getattr(x, name)(*tensors, *args, **attributes)
+
     return call
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Elementwise, one input
+
 
 def sigmoid(x):
     return special.expit(x)
@@ -126,7 +132,7 @@ def gelu(x):
 
 
 def gelu_tanh(x):
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
 UNARY = [  # public path, reference, domain, what differs
@@ -165,6 +171,7 @@ UNARY = [  # public path, reference, domain, what differs
     ("nn.functional.gelu", gelu, "real", {}),
     ("nn.functional.silu", lambda x: x * sigmoid(x), "real", {}),
     ("nn.functional.softplus", softplus, "real", {}),
+    ("nn.functional.logsigmoid", lambda x: -softplus(-x), "real", {}),
 ]
 for _path, _ref, _domain, _more in UNARY:
     add(_path.split(".")[-1], public(_path), _ref, ((2, 3), _domain), elementwise=True, **_more)
@@ -175,18 +182,46 @@ for _name in ("exp", "log", "tanh", "sigmoid", "abs", "neg", "sqrt", "relu", "sq
 
 add("neg[operator]", lambda x: -x, np.negative, ((2, 3), "real"), elementwise=True)
 add("abs[operator]", lambda x: abs(x), np.abs, ((2, 3), "away"), elementwise=True)
-add("leaky_relu[slope]", public("nn.functional.leaky_relu", negative_slope=0.3), lambda x: np.where(x > 0, x, 0.3 * x),
-    ((2, 3), "away"), elementwise=True)
-add("elu[alpha]", public("nn.functional.elu", alpha=0.7), lambda x: np.where(x > 0, x, 0.7 * np.expm1(x)),
-    ((2, 3), "away"), elementwise=True)
-add("gelu[tanh]", public("nn.functional.gelu", approximate="tanh"), gelu_tanh, ((2, 3), "real"), elementwise=True)
-add("softplus[beta]", public("nn.functional.softplus", beta=2.0), lambda x: softplus(2 * x) / 2, ((2, 3), "real"), elementwise=True)
-add("silu[wide]", public("nn.functional.silu"), lambda x: x * sigmoid(x), ((2, 3), "wide"), elementwise=True,
-    tol={"float32": (1e-5, 1e-6)})
+add(
+    "leaky_relu[slope]",
+    public("nn.functional.leaky_relu", negative_slope=0.3),
+    lambda x: np.where(x > 0, x, 0.3 * x),
+    ((2, 3), "away"),
+    elementwise=True,
+)
+add(
+    "elu[alpha]",
+    public("nn.functional.elu", alpha=0.7),
+    lambda x: np.where(x > 0, x, 0.7 * np.expm1(x)),
+    ((2, 3), "away"),
+    elementwise=True,
+)
+add("gelu_tanh", public("nn.functional.gelu", approximate="tanh"), gelu_tanh, ((2, 3), "real"), elementwise=True)
+add(
+    "softplus[beta]",
+    public("nn.functional.softplus", beta=2.0),
+    lambda x: softplus(2 * x) / 2,
+    ((2, 3), "real"),
+    elementwise=True,
+)
+add(
+    "silu[wide]",
+    public("nn.functional.silu"),
+    lambda x: x * sigmoid(x),
+    ((2, 3), "wide"),
+    elementwise=True,
+    tol={"float32": (1e-5, 1e-6)},
+)
 add("sigmoid[wide]", public("sigmoid"), sigmoid, ((4, 5), "wide"), elementwise=True, tol={"float64": (1e-11, 1e-15)})
 add("tanh[wide]", public("tanh"), np.tanh, ((4, 5), "wide"), elementwise=True)
-add("softplus[wide]", public("nn.functional.softplus"), softplus, ((4, 5), "wide"), elementwise=True,
-    tol={"float64": (1e-8, 1e-8)})      # PyTorch's threshold: x itself above 20, 2e-9 away from the exact value
+add(
+    "softplus[wide]",
+    public("nn.functional.softplus"),
+    softplus,
+    ((4, 5), "wide"),
+    elementwise=True,
+    tol={"float64": (1e-8, 1e-8)},
+)  # PyTorch's threshold: x itself above 20, 2e-9 away from the exact value
 add("clamp", method("clamp", -0.5, 1.0), lambda x: np.clip(x, -0.5, 1.0), ((3, 4), "distinct"), elementwise=True)
 add("clamp[min]", method("clamp", min=0.25), lambda x: np.maximum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
 add("clamp[max]", method("clamp", max=0.25), lambda x: np.minimum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
@@ -201,19 +236,28 @@ BINARY = [  # name, on tensors, reference, domains, what differs
     ("sub", lambda a, b: a - b, np.subtract, ("real", "real"), {}),
     ("mul", lambda a, b: a * b, np.multiply, ("real", "real"), {}),
     ("div", lambda a, b: a / b, np.divide, ("real", "away"), {}),
-    ("pow", lambda a, b: a ** b, np.power, ("positive", "real"), {}),
+    ("pow", lambda a, b: a**b, np.power, ("positive", "real"), {}),
     ("floor_divide", lambda a, b: a // b, np.floor_divide, ("real", "away"), {"grad": False}),
     ("remainder", lambda a, b: a % b, np.remainder, ("real", "away"), {}),
     ("atan2", public("atan2"), np.arctan2, ("away", "away"), {}),
     ("maximum", public("maximum"), np.maximum, ("real", "real"), {}),
     ("minimum", public("minimum"), np.minimum, ("real", "real"), {}),
 ]
-SHAPES = [((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 3)), ((2, 1), (1, 3)), ((), (2, 3)), ((2, 3), ()), ((3, 1, 4), (2, 4)),
-          ((1,), (2, 3)), ((2, 2, 1, 2), (2, 1, 3, 1))]
+SHAPES = [
+    ((2, 3), (2, 3)),
+    ((2, 3), (3,)),
+    ((3,), (2, 3)),
+    ((2, 1), (1, 3)),
+    ((), (2, 3)),
+    ((2, 3), ()),
+    ((3, 1, 4), (2, 4)),
+    ((1,), (2, 3)),
+    ((2, 2, 1, 2), (2, 1, 3, 1)),
+]
 for _name, _call, _ref, _domains, _more in BINARY:
     for _shapes in SHAPES:
         _label = _name if _shapes == SHAPES[0] else f"{_name}[{_shapes[0]}{_shapes[1]}]".replace(" ", "")
-        add(_label, _call, _ref, *zip(_shapes, _domains), elementwise=_shapes == SHAPES[0], **_more)
+        add(_label, _call, _ref, *zip(_shapes, _domains, strict=True), elementwise=_shapes == SHAPES[0], **_more)
 for _name in ("add", "sub", "mul", "div", "pow", "remainder", "floor_divide"):
     _row = next(s for s in SAMPLES if s.name == _name)
     add(f"{_name}[public]", public(_name), _row.ref, *_row.inputs, elementwise=True, grad=_row.grad)
@@ -227,16 +271,16 @@ NUMBERS = [
     ("mul", lambda x: 4 * x, lambda x: 4 * x, "real", {}),
     ("div", lambda x: x / 4, lambda x: x / 4, "real", {}),
     ("div", lambda x: 1.0 / x, lambda x: 1.0 / x, "away", {}),
-    ("pow", lambda x: x ** 2, lambda x: x ** 2, "real", {}),
-    ("pow", lambda x: x ** 3, lambda x: x ** 3, "real", {}),
-    ("pow", lambda x: x ** -1, lambda x: x ** -1.0, "away", {}),
-    ("pow", lambda x: x ** -2, lambda x: x ** -2.0, "away", {}),
-    ("pow", lambda x: x ** 0.5, lambda x: x ** 0.5, "positive", {}),
-    ("pow", lambda x: x ** 2.5, lambda x: x ** 2.5, "positive", {}),
-    ("pow", lambda x: x ** 1, lambda x: x, "real", {}),
-    ("pow", lambda x: x ** 0, lambda x: np.ones_like(x), "real", {}),
-    ("pow", lambda x: 2 ** x, lambda x: 2 ** x, "real", {}),
-    ("pow", lambda x: 0.5 ** x, lambda x: 0.5 ** x, "real", {}),
+    ("pow", lambda x: x**2, lambda x: x**2, "real", {}),
+    ("pow", lambda x: x**3, lambda x: x**3, "real", {}),
+    ("pow", lambda x: x**-1, lambda x: x**-1.0, "away", {}),
+    ("pow", lambda x: x**-2, lambda x: x**-2.0, "away", {}),
+    ("pow", lambda x: x**0.5, lambda x: x**0.5, "positive", {}),
+    ("pow", lambda x: x**2.5, lambda x: x**2.5, "positive", {}),
+    ("pow", lambda x: x**1, lambda x: x, "real", {}),
+    ("pow", lambda x: x**0, lambda x: np.ones_like(x), "real", {}),
+    ("pow", lambda x: 2**x, lambda x: 2**x, "real", {}),
+    ("pow", lambda x: 0.5**x, lambda x: 0.5**x, "real", {}),
     ("floor_divide", lambda x: x // 0.75, lambda x: x // 0.75, "real", {"grad": False}),
     ("floor_divide", lambda x: 7 // x, lambda x: 7 // x, "away", {"grad": False}),
     ("remainder", lambda x: x % 0.75, lambda x: x % 0.75, "real", {}),
@@ -248,25 +292,62 @@ for _k, (_name, _call, _ref, _domain, _more) in enumerate(NUMBERS):
 add("where", public("where"), np.where, ((2, 3), "mask"), ((2, 3), "real"), ((2, 3), "real"), elementwise=True)
 add("where[broadcast]", public("where"), np.where, ((3, 1), "mask"), ((2, 1, 4), "real"), ((4,), "real"))
 add("where[numbers]", lambda m, x: ag.where(m, x, 0.5), lambda m, x: np.where(m, x, 0.5), ((2, 3), "mask"), ((2, 3), "real"))
-add("where[condition]", lambda x: ag.where(x > 0, x, x * 3), lambda x: np.where(x > 0, x, x * 3), ((2, 3), "away"), elementwise=True)
+add(
+    "where[condition]",
+    lambda x: ag.where(x > 0, x, x * 3),
+    lambda x: np.where(x > 0, x, x * 3),
+    ((2, 3), "away"),
+    elementwise=True,
+)
 
 ALL = FLOATS + INTS
-for _name, _call, _ref in [("eq", lambda a, b: a == b, np.equal), ("ne", lambda a, b: a != b, np.not_equal),
-                           ("lt", lambda a, b: a < b, np.less), ("le", lambda a, b: a <= b, np.less_equal),
-                           ("gt", lambda a, b: a > b, np.greater), ("ge", lambda a, b: a >= b, np.greater_equal)]:
+for _name, _call, _ref in [
+    ("eq", lambda a, b: a == b, np.equal),
+    ("ne", lambda a, b: a != b, np.not_equal),
+    ("lt", lambda a, b: a < b, np.less),
+    ("le", lambda a, b: a <= b, np.less_equal),
+    ("gt", lambda a, b: a > b, np.greater),
+    ("ge", lambda a, b: a >= b, np.greater_equal),
+]:
     add(_name, _call, _ref, ((2, 3), "whole"), ((2, 3), "whole"), grad=False, elementwise=True, dtypes=ALL)
     add(f"{_name}[public]", public(_name), _ref, ((3, 4), "whole"), ((4,), "whole"), grad=False, dtypes=ALL)
-    add(f"{_name}[number]", functools.partial(lambda f, a: f(a, 1), _call), functools.partial(lambda f, a: f(a, 1), _ref),
-        ((3, 4), "whole"), grad=False, elementwise=True, dtypes=ALL)
-    add(f"{_name}[reflected]", functools.partial(lambda f, a: f(1, a), _call), functools.partial(lambda f, a: f(1, a), _ref),
-        ((3, 4), "whole"), grad=False, elementwise=True, dtypes=ALL)
+    add(
+        f"{_name}[number]",
+        functools.partial(lambda f, a: f(a, 1), _call),
+        functools.partial(lambda f, a: f(a, 1), _ref),
+        ((3, 4), "whole"),
+        grad=False,
+        elementwise=True,
+        dtypes=ALL,
+    )
+    add(
+        f"{_name}[reflected]",
+        functools.partial(lambda f, a: f(1, a), _call),
+        functools.partial(lambda f, a: f(1, a), _ref),
+        ((3, 4), "whole"),
+        grad=False,
+        elementwise=True,
+        dtypes=ALL,
+    )
 for _name, _ref in [("logical_and", np.logical_and), ("logical_or", np.logical_or), ("logical_xor", np.logical_xor)]:
     add(_name, public(_name), _ref, ((2, 3), "mask"), ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
     add(f"{_name}[numbers]", public(_name), _ref, ((3, 4), "whole"), ((4,), "whole"), grad=False, dtypes=ALL)
 add("logical_not", public("logical_not"), np.logical_not, ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
-for _name, _call, _ref in [("and", lambda a, b: a & b, np.logical_and), ("or", lambda a, b: a | b, np.logical_or),
-                           ("xor", lambda a, b: a ^ b, np.logical_xor)]:
-    add(f"logical_{_name}[operator]", _call, _ref, ((2, 3), "mask"), ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
+for _name, _call, _ref in [
+    ("and", lambda a, b: a & b, np.logical_and),
+    ("or", lambda a, b: a | b, np.logical_or),
+    ("xor", lambda a, b: a ^ b, np.logical_xor),
+]:
+    add(
+        f"logical_{_name}[operator]",
+        _call,
+        _ref,
+        ((2, 3), "mask"),
+        ((2, 3), "mask"),
+        grad=False,
+        elementwise=True,
+        dtypes=("bool",),
+    )
 add("logical_not[operator]", lambda a: ~a, np.logical_not, ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
 for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)]:
     add(_name, public(_name), _ref, ((2, 3), "real"), grad=False, elementwise=True)
@@ -274,6 +355,7 @@ for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.is
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Reductions
+
 
 def _lse(x, axis=None, keepdims=False):
     return special.logsumexp(x, axis=axis, keepdims=keepdims)
@@ -288,7 +370,8 @@ def _norm(p):
             return a.min(axis=axis, keepdims=keepdims)
         if p == 0:
             return (a != 0).sum(axis=axis, keepdims=keepdims).astype(x.dtype)
-        return (a ** p).sum(axis=axis, keepdims=keepdims) ** (1 / p)
+        return (a**p).sum(axis=axis, keepdims=keepdims) ** (1 / p)
+
     return ref
 
 
@@ -317,29 +400,59 @@ for _name, _domain, _ref, _dims, _more in REDUCTIONS:
     _dim = _dims[-1][0]
     add(f"{_name}[public]", public(_name, axis=_dim), functools.partial(_ref, axis=_dim), ((2, 3, 4), _domain), **_more)
     if _name not in ("argmax", "argmin"):
-        add(f"{_name}[axis]", method(_name, axis=1, keepdims=True), functools.partial(_ref, axis=1, keepdims=True),
-            ((2, 3, 4), _domain), **_more)
+        add(
+            f"{_name}[axis]",
+            method(_name, axis=1, keepdims=True),
+            functools.partial(_ref, axis=1, keepdims=True),
+            ((2, 3, 4), _domain),
+            **_more,
+        )
 for _dim, _keep in WHOLE + ONE[:3] + SEVERAL[:2]:
     for _p in (2, 1, 3, np.inf, -np.inf, 0.5, 0):
         _label = f"norm[p={_p},dim={_dim},keepdim={_keep}]".replace(" ", "")
         _call = method("norm", _p) if _dim is None else method("norm", p=_p, dim=_dim, keepdim=_keep)
-        add(_label, _call, functools.partial(_norm(_p), axis=_dim, keepdims=_keep), ((2, 3, 4), "distinct"), op="norm", exact_ties=False,
-            grad=_p != 0)
+        add(
+            _label,
+            _call,
+            functools.partial(_norm(_p), axis=_dim, keepdims=_keep),
+            ((2, 3, 4), "distinct"),
+            op="norm",
+            exact_ties=False,
+            grad=_p != 0,
+        )
 add("norm[default]", method("norm"), _norm(2), ((2, 3), "away"), op="norm")
 for _d in (0, 1):
-    add(f"var[correction={_d}]", method("var", dim=1, correction=_d), functools.partial(np.var, axis=1, ddof=_d), ((2, 4), "real"))
-    add(f"std[correction={_d}]", method("std", dim=1, correction=_d), functools.partial(np.std, axis=1, ddof=_d), ((2, 4), "distinct"),
-        exact_ties=False)
+    add(
+        f"var[correction={_d}]", method("var", dim=1, correction=_d), functools.partial(np.var, axis=1, ddof=_d), ((2, 4), "real")
+    )
+    add(
+        f"std[correction={_d}]",
+        method("std", dim=1, correction=_d),
+        functools.partial(np.std, axis=1, ddof=_d),
+        ((2, 4), "distinct"),
+        exact_ties=False,
+    )
 for _name, _ref in [("max", np.max), ("min", np.min)]:
     _arg = np.argmax if _name == "max" else np.argmin
     add(f"{_name}[whole]", method(_name), _ref, ((2, 3, 4), "distinct"), exact_ties=False)
     for _dim, _keep in ONE:
-        add(f"{_name}[dim={_dim},keepdim={_keep}]", method(_name, dim=_dim, keepdim=_keep),
-            functools.partial(lambda r, i, d, k, x: (r(x, axis=d, keepdims=k), i(x, axis=d, keepdims=k)), _ref, _arg, _dim, _keep),
-            ((2, 3, 4), "distinct"), exact_ties=False)
+        add(
+            f"{_name}[dim={_dim},keepdim={_keep}]",
+            method(_name, dim=_dim, keepdim=_keep),
+            functools.partial(
+                lambda r, i, d, k, x: (r(x, axis=d, keepdims=k), i(x, axis=d, keepdims=k)), _ref, _arg, _dim, _keep
+            ),
+            ((2, 3, 4), "distinct"),
+            exact_ties=False,
+        )
 for _dim in (0, 1, -1):
     add(f"softmax[dim={_dim}]", method("softmax", _dim), functools.partial(special.softmax, axis=_dim), ((2, 3, 4), "real"))
-    add(f"log_softmax[dim={_dim}]", method("log_softmax", _dim), functools.partial(special.log_softmax, axis=_dim), ((2, 3, 4), "real"))
+    add(
+        f"log_softmax[dim={_dim}]",
+        method("log_softmax", _dim),
+        functools.partial(special.log_softmax, axis=_dim),
+        ((2, 3, 4), "real"),
+    )
 add("softmax[public]", public("softmax", dim=0), functools.partial(special.softmax, axis=0), ((5,), "wide"))
 add("log_softmax[public]", public("log_softmax", dim=0), functools.partial(special.log_softmax, axis=0), ((5,), "wide"))
 
@@ -347,18 +460,49 @@ add("log_softmax[public]", public("log_softmax", dim=0), functools.partial(speci
 # ---------------------------------------------------------------------------------------------------------------------
 # Products
 
-for _a, _b in [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)),
-               ((2, 1, 2, 3), (5, 3, 4)), ((3,), (5, 3, 4)), ((5, 2, 3), (3,)), ((2, 3), (5, 3, 4)), ((2, 0), (0, 3)), ((0, 3), (3, 2)),
-               ((2, 3), (3, 0)), ((5, 0, 3), (3, 2)), ((0, 2, 3), (3, 2)), ((1, 1), (1, 1)), ((17, 9), (9, 21)), ((3, 1), (1, 4))]:
+for _a, _b in [
+    ((3,), (3,)),
+    ((2, 3), (3,)),
+    ((3,), (3, 4)),
+    ((2, 3), (3, 4)),
+    ((5, 2, 3), (3, 4)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((2, 1, 2, 3), (5, 3, 4)),
+    ((3,), (5, 3, 4)),
+    ((5, 2, 3), (3,)),
+    ((2, 3), (5, 3, 4)),
+    ((2, 0), (0, 3)),
+    ((0, 3), (3, 2)),
+    ((2, 3), (3, 0)),
+    ((5, 0, 3), (3, 2)),
+    ((0, 2, 3), (3, 2)),
+    ((1, 1), (1, 1)),
+    ((17, 9), (9, 21)),
+    ((3, 1), (1, 4)),
+]:
     add(f"matmul[{_a}{_b}]".replace(" ", ""), lambda a, b: a @ b, np.matmul, (_a, "real"), (_b, "real"))
 add("matmul[public]", public("matmul"), np.matmul, ((2, 3), "real"), ((3, 4), "real"))
 add("matmul[a.T@b]", lambda a, b: a.t() @ b, lambda a, b: a.T @ b, ((3, 2), "real"), ((3, 4), "real"))
 add("matmul[a@b.T]", lambda a, b: a @ b.T, lambda a, b: a @ b.T, ((2, 3), "real"), ((4, 3), "real"))
 add("linear", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((4, 3), "real"), ((2, 3), "real"), ((2,), "real"))
 add("linear[no_bias]", public("nn.functional.linear"), lambda x, w: x @ w.T, ((4, 3), "real"), ((2, 3), "real"))
-add("linear[3d]", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((2, 4, 3), "real"), ((2, 3), "real"), ((2,), "real"))
+add(
+    "linear[3d]",
+    public("nn.functional.linear"),
+    lambda x, w, b: x @ w.T + b,
+    ((2, 4, 3), "real"),
+    ((2, 3), "real"),
+    ((2,), "real"),
+)
 add("linear[1d]", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((3,), "real"), ((2, 3), "real"), ((2,), "real"))
-add("linear[empty]", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((0, 3), "real"), ((2, 3), "real"), ((2,), "real"))
+add(
+    "linear[empty]",
+    public("nn.functional.linear"),
+    lambda x, w, b: x @ w.T + b,
+    ((0, 3), "real"),
+    ((2, 3), "real"),
+    ((2,), "real"),
+)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -408,10 +552,21 @@ LAYOUT = [  # op, on tensors, reference, shape
 for _k, (_name, _call, _ref, _shape) in enumerate(LAYOUT):
     add(f"{_name}[{_k}]", _call, _ref, (_shape, "real"), second=False, **({"dtypes": ("float64",)} if _name == "to" else {}))
 for _dim in (0, 1, -1):
-    add(f"cat[dim={_dim}]", lambda a, b, c, d=_dim: ag.cat([a, b, c], dim=d), lambda a, b, c, d=_dim: np.concatenate([a, b, c], axis=d),
-        *[(s, "real") for s in {0: [(2, 3), (1, 3), (0, 3)], 1: [(2, 3), (2, 1), (2, 2)], -1: [(2, 3), (2, 1), (2, 0)]}[_dim]], second=False)
-    add(f"stack[dim={_dim}]", lambda a, b, d=_dim: ag.stack([a, b], dim=d), lambda a, b, d=_dim: np.stack([a, b], axis=d),
-        ((2, 3), "real"), ((2, 3), "real"), second=False)
+    add(
+        f"cat[dim={_dim}]",
+        lambda a, b, c, d=_dim: ag.cat([a, b, c], dim=d),
+        lambda a, b, c, d=_dim: np.concatenate([a, b, c], axis=d),
+        *[(s, "real") for s in {0: [(2, 3), (1, 3), (0, 3)], 1: [(2, 3), (2, 1), (2, 2)], -1: [(2, 3), (2, 1), (2, 0)]}[_dim]],
+        second=False,
+    )
+    add(
+        f"stack[dim={_dim}]",
+        lambda a, b, d=_dim: ag.stack([a, b], dim=d),
+        lambda a, b, d=_dim: np.stack([a, b], axis=d),
+        ((2, 3), "real"),
+        ((2, 3), "real"),
+        second=False,
+    )
 add("cat[same]", lambda a: ag.cat((a, a * a, a)), lambda a: np.concatenate((a, a * a, a)), ((2, 3), "real"))
 add("stack[0d]", lambda a, b: ag.stack((a, b)), lambda a, b: np.stack((a, b)), ((), "real"), ((), "real"), second=False)
 
@@ -476,8 +631,24 @@ for _label, _key in KEYS.items():
         add(f"index[numpy {_label}]", lambda x, k=_key: x[k], lambda x, k=_key: x[k], ((3, 4, 2), "real"), second=False)
 
 
+def _cut(x, dim, index):
+    """x cut to the index's size along the other axes, as gather reads it."""
+    return x[tuple(slice(None) if k == dim % x.ndim else slice(n) for k, n in enumerate(index.shape))]
+
+
+for _dim, _index in [(0, np.array([[0, 2, 1], [1, 1, 0]])), (1, np.array([[0, 0], [3, 1], [2, 2]])), (-1, np.array([[1]]))]:
+    add(
+        f"gather[dim={_dim}]",
+        lambda x, d=_dim, i=_index: x.gather(d, ag.tensor(i)),
+        lambda x, d=_dim, i=_index: np.take_along_axis(_cut(x, d, i), i, d),
+        ((3, 4), "real"),
+        second=False,
+    )
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Losses
+
 
 def _reduced(values, reduction):
     return values if reduction == "none" else getattr(np, reduction)(values)
@@ -513,40 +684,112 @@ def cross_entropy(x, t, reduction="mean", weight=None, ignore_index=-100, label_
 
 F = "nn.functional."
 for _r in ("mean", "sum", "none"):
-    add(f"mse_loss[{_r}]", public(F + "mse_loss", reduction=_r), lambda a, b, r=_r: _reduced((a - b) ** 2, r),
-        ((2, 3), "real"), ((2, 3), "real"))
-    add(f"binary_cross_entropy[{_r}]", public(F + "binary_cross_entropy", reduction=_r), functools.partial(_bce, reduction=_r),
-        ((2, 3), "inside"), ((2, 3), "inside"), grad=(True, False))
-    add(f"binary_cross_entropy_with_logits[{_r}]", public(F + "binary_cross_entropy_with_logits", reduction=_r),
-        functools.partial(_bce_logits, reduction=_r), ((2, 3), "real"), ((2, 3), "inside"), grad=(True, False))
-    add(f"cross_entropy[index,{_r}]", public(F + "cross_entropy", reduction=_r), functools.partial(cross_entropy, reduction=_r),
-        ((5, 3), "real"), ((5,), "class3"))
-    add(f"cross_entropy[smoothing,{_r}]", public(F + "cross_entropy", reduction=_r, label_smoothing=0.2),
-        functools.partial(cross_entropy, reduction=_r, label_smoothing=0.2), ((5, 3), "real"), ((5,), "class3"))
-    add(f"cross_entropy[ignore_index,{_r}]", public(F + "cross_entropy", reduction=_r, ignore_index=1),
-        functools.partial(cross_entropy, reduction=_r, ignore_index=1), ((7, 3), "real"), ((7,), "class3"))
-    add(f"cross_entropy[probabilities,{_r}]", public(F + "cross_entropy", reduction=_r), functools.partial(cross_entropy, reduction=_r),
-        ((5, 3), "real"), ((5, 3), "probabilities"), grad=(True, False))
-    add(f"cross_entropy[weight,{_r}]",
+    add(
+        f"mse_loss[{_r}]",
+        public(F + "mse_loss", reduction=_r),
+        lambda a, b, r=_r: _reduced((a - b) ** 2, r),
+        ((2, 3), "real"),
+        ((2, 3), "real"),
+    )
+    add(
+        f"l1_loss[{_r}]",
+        public(F + "l1_loss", reduction=_r),
+        lambda a, b, r=_r: _reduced(np.abs(a - b), r),
+        ((2, 3), "real"),
+        ((2, 3), "real"),
+    )
+    add(
+        f"binary_cross_entropy[{_r}]",
+        public(F + "binary_cross_entropy", reduction=_r),
+        functools.partial(_bce, reduction=_r),
+        ((2, 3), "inside"),
+        ((2, 3), "inside"),
+        grad=(True, False),
+    )
+    add(
+        f"binary_cross_entropy_with_logits[{_r}]",
+        public(F + "binary_cross_entropy_with_logits", reduction=_r),
+        functools.partial(_bce_logits, reduction=_r),
+        ((2, 3), "real"),
+        ((2, 3), "inside"),
+        grad=(True, False),
+    )
+    add(
+        f"cross_entropy[index,{_r}]",
+        public(F + "cross_entropy", reduction=_r),
+        functools.partial(cross_entropy, reduction=_r),
+        ((5, 3), "real"),
+        ((5,), "class3"),
+    )
+    add(
+        f"cross_entropy[smoothing,{_r}]",
+        public(F + "cross_entropy", reduction=_r, label_smoothing=0.2),
+        functools.partial(cross_entropy, reduction=_r, label_smoothing=0.2),
+        ((5, 3), "real"),
+        ((5,), "class3"),
+    )
+    add(
+        f"cross_entropy[ignore_index,{_r}]",
+        public(F + "cross_entropy", reduction=_r, ignore_index=1),
+        functools.partial(cross_entropy, reduction=_r, ignore_index=1),
+        ((7, 3), "real"),
+        ((7,), "class3"),
+    )
+    add(
+        f"cross_entropy[probabilities,{_r}]",
+        public(F + "cross_entropy", reduction=_r),
+        functools.partial(cross_entropy, reduction=_r),
+        ((5, 3), "real"),
+        ((5, 3), "probabilities"),
+        grad=(True, False),
+    )
+    add(
+        f"cross_entropy[weight,{_r}]",
         lambda x, t, r=_r: ag.nn.functional.cross_entropy(x, t, weight=ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), reduction=r),
-        functools.partial(cross_entropy, reduction=_r, weight=[0.5, 1.0, 2.0]), ((5, 3), "real"), ((5,), "class3"))
-add("binary_cross_entropy[weight]",
+        functools.partial(cross_entropy, reduction=_r, weight=[0.5, 1.0, 2.0]),
+        ((5, 3), "real"),
+        ((5,), "class3"),
+    )
+add(
+    "binary_cross_entropy[weight]",
     lambda x, t: ag.nn.functional.binary_cross_entropy(x, t, weight=ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype)),
-    functools.partial(_bce, weight=np.array([0.5, 1.0, 2.0])), ((2, 3), "inside"), ((2, 3), "inside"), grad=(True, False))
-add("binary_cross_entropy_with_logits[pos_weight]",
+    functools.partial(_bce, weight=np.array([0.5, 1.0, 2.0])),
+    ((2, 3), "inside"),
+    ((2, 3), "inside"),
+    grad=(True, False),
+)
+add(
+    "binary_cross_entropy_with_logits[pos_weight]",
     lambda x, t: ag.nn.functional.binary_cross_entropy_with_logits(x, t, pos_weight=ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype)),
-    functools.partial(_bce_logits, pos_weight=np.array([0.5, 1.0, 2.0])), ((2, 3), "real"), ((2, 3), "inside"), grad=(True, False))
+    functools.partial(_bce_logits, pos_weight=np.array([0.5, 1.0, 2.0])),
+    ((2, 3), "real"),
+    ((2, 3), "inside"),
+    grad=(True, False),
+)
 add("cross_entropy[one_row]", public(F + "cross_entropy"), cross_entropy, ((3,), "real"), ((), "class3"))
 add("cross_entropy[images]", public(F + "cross_entropy"), cross_entropy, ((2, 3, 4), "real"), ((2, 4), "class3"))
-add("cross_entropy[all]",
-    lambda x, t: ag.nn.functional.cross_entropy(x, t, weight=ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), ignore_index=2, label_smoothing=0.1),
-    functools.partial(cross_entropy, weight=[0.5, 1.0, 2.0], ignore_index=2, label_smoothing=0.1), ((9, 3), "real"), ((9,), "class3"))
-add("cross_entropy[probabilities,smoothing]", public(F + "cross_entropy", label_smoothing=0.3),
-    functools.partial(cross_entropy, label_smoothing=0.3), ((5, 3), "real"), ((5, 3), "probabilities"), grad=(True, False))
+add(
+    "cross_entropy[all]",
+    lambda x, t: ag.nn.functional.cross_entropy(
+        x, t, weight=ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), ignore_index=2, label_smoothing=0.1
+    ),
+    functools.partial(cross_entropy, weight=[0.5, 1.0, 2.0], ignore_index=2, label_smoothing=0.1),
+    ((9, 3), "real"),
+    ((9,), "class3"),
+)
+add(
+    "cross_entropy[probabilities,smoothing]",
+    public(F + "cross_entropy", label_smoothing=0.3),
+    functools.partial(cross_entropy, label_smoothing=0.3),
+    ((5, 3), "real"),
+    ((5, 3), "probabilities"),
+    grad=(True, False),
+)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Variants: the same numbers in other layouts
+
 
 def as_contiguous(a):
     return ag.tensor(a)

@@ -20,11 +20,35 @@ ENGINES = ["iterative", "recursive"]
 # ---------------------------------------------------------------------------------------------------------------------
 # One answer
 
-UNARY = [lambda x: x.tanh(), lambda x: x.sigmoid() * 1.5, lambda x: -x, lambda x: x * x, lambda x: ag.relu(x) + 0.1, lambda x: x.t(), lambda x: x[::-1],
-         lambda x: x.abs().sqrt(), lambda x: x - x.mean(), lambda x: x.softmax(-1), lambda x: x.clone(), lambda x: x.flip(0) if hasattr(x, "flip") else x,
-         lambda x: x[[2, 0, 2]], lambda x: x.detach() * x, lambda x: ag.where(x > 0, x, x * 0.1)]
-BINARY = [lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a - 0.5 * b, lambda a, b: (a @ b) * 0.2, lambda a, b: ag.maximum(a, b), lambda a, b: a / (b * b + 1),
-          lambda a, b: a + b[0], lambda a, b: a * b.sum(0, keepdim=True) * 0.1, lambda a, b: ag.cat([a, b])[1:4], lambda a, b: ag.stack([a, b]).mean(0)]
+UNARY = [
+    lambda x: x.tanh(),
+    lambda x: x.sigmoid() * 1.5,
+    lambda x: -x,
+    lambda x: x * x,
+    lambda x: ag.relu(x) + 0.1,
+    lambda x: x.t(),
+    lambda x: x[::-1],
+    lambda x: x.abs().sqrt(),
+    lambda x: x - x.mean(),
+    lambda x: x.softmax(-1),
+    lambda x: x.clone(),
+    lambda x: x.flip(0) if hasattr(x, "flip") else x,
+    lambda x: x[[2, 0, 2]],
+    lambda x: x.detach() * x,
+    lambda x: ag.where(x > 0, x, x * 0.1),
+]
+BINARY = [
+    lambda a, b: a + b,
+    lambda a, b: a * b,
+    lambda a, b: a - 0.5 * b,
+    lambda a, b: (a @ b) * 0.2,
+    lambda a, b: ag.maximum(a, b),
+    lambda a, b: a / (b * b + 1),
+    lambda a, b: a + b[0],
+    lambda a, b: a * b.sum(0, keepdim=True) * 0.1,
+    lambda a, b: ag.cat([a, b])[1:4],
+    lambda a, b: ag.stack([a, b]).mean(0),
+]
 
 
 def random_graph(seed, leaves):
@@ -67,7 +91,7 @@ def test_engines_agree_byte_for_byte(seed):
         results[engine, "recorded"] = [t.grad for t in leaves]
         for t in leaves:
             t.grad = None
-        for k in range(4):      # restricted to one input
+        for k in range(4):  # restricted to one input
             leaves = new_leaves(seed)
             loss = random_graph(seed, leaves)
             loss.backward(inputs=[leaves[k]], engine=engine)
@@ -75,11 +99,11 @@ def test_engines_agree_byte_for_byte(seed):
             assert same_bytes(leaves[k].grad, results[engine][k])
         leaves = new_leaves(seed)
         got = ag.autograd.grad(random_graph(seed, leaves), leaves, allow_unused=True)
-        for a, b in zip(got, results[engine]):
+        for a, b in zip(got, results[engine], strict=True):
             assert same_bytes(a, b)
     first = results["iterative"]
     for key, other in results.items():
-        for a, b in zip(first, other):
+        for a, b in zip(first, other, strict=True):
             assert same_bytes(a, b), key
 
 
@@ -100,7 +124,7 @@ def test_set_engine_and_repeated_runs(seed):
         finally:
             ag.set_engine("iterative")
     for other in runs[1:]:
-        assert all(same_bytes(a, b) for a, b in zip(runs[0], other))
+        assert all(same_bytes(a, b) for a, b in zip(runs[0], other, strict=True))
 
 
 def test_unknown_engine():
@@ -109,7 +133,8 @@ def test_unknown_engine():
         (x * 2).backward(engine="magic")
     with pytest.raises(ValueError, match="iterative"):
         ag.set_engine("magic")
-    assert ag.get_engine() == "iterative" and x.grad is None
+    assert ag.get_engine() == "iterative"
+    assert x.grad is None
 
 
 def test_second_order_agrees():
@@ -123,11 +148,12 @@ def test_second_order_agrees():
             grads.append(ag.autograd.grad(total, leaves, allow_unused=True))
         finally:
             ag.set_engine("iterative")
-    assert all(same_bytes(a, b) for a, b in zip(*grads))
+    assert all(same_bytes(a, b) for a, b in zip(*grads, strict=True))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Any depth
+
 
 def chain(n, x):
     y = x
@@ -146,10 +172,10 @@ def test_million_deep_chain():
         y.backward()
         assert x.grad.item() == 1.0
         del y
-        z = chain(1_000_000, x)         # freed without a backward
+        z = chain(1_000_000, x)  # freed without a backward
         del z
         w = chain(100_000, x)
-        g, = ag.autograd.grad(w, x, create_graph=True)
+        (g,) = ag.autograd.grad(w, x, create_graph=True)
         assert g.item() == 1.0
         del w, g
     finally:
@@ -220,10 +246,10 @@ def test_recursive_engine_stops_with_advice():
     with pytest.raises(RecursionError, match="iterative"):
         y.backward(engine="recursive")
     assert x.grad is None
-    y.backward()                                    # the same graph still works
+    y.backward()  # the same graph still works
     assert x.grad.item() == 1.0
     z = leaf(1.5)
-    (z * z).backward(engine="recursive")            # and so does the engine
+    (z * z).backward(engine="recursive")  # and so does the engine
     assert z.grad.item() == 3.0
 
 
@@ -261,7 +287,7 @@ def test_ladder_of_60(engine):
     start = time.perf_counter()
     t.backward(engine=engine)
     assert time.perf_counter() - start < 0.5
-    assert x.grad.item() == 2.0 ** 60
+    assert x.grad.item() == 2.0**60
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -274,6 +300,7 @@ def test_wide_fan_out(engine):
 
 def test_time_per_node_is_flat():
     """S2-23: the cost is linear in the nodes. Generous bound: the machine may be busy."""
+
     def per_node(n):
         best = np.inf
         for _ in range(3):
@@ -284,18 +311,21 @@ def test_time_per_node_is_flat():
             best = min(best, (time.perf_counter() - start) / n)
             del y
         return best
+
     assert per_node(300_000) < 8 * per_node(3_000) + 1e-6
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The rules of backward
 
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_shared_node_is_added_once_per_path(engine):
     x, y = leaf(2.0), leaf(3.0)
     b = x * y
     (b * b + b + x).backward(engine=engine)
-    assert x.grad.item() == 2 * 6 * 3 + 3 + 1 and y.grad.item() == 2 * 6 * 2 + 2
+    assert x.grad.item() == 2 * 6 * 3 + 3 + 1
+    assert y.grad.item() == 2 * 6 * 2 + 2
 
 
 def test_accumulates_over_backwards():
@@ -339,7 +369,7 @@ def test_second_backward_through_a_shared_part():
 
 def test_create_graph_implies_retain_graph():
     x = leaf(2.0)
-    y = x ** 3
+    y = x**3
     y.backward(create_graph=True)
     assert x.grad.requires_grad
     y.backward()
@@ -349,7 +379,7 @@ def test_create_graph_implies_retain_graph():
 
 def test_create_graph_gradient_of_gradient():
     x = leaf(2.0)
-    (x ** 3).backward(create_graph=True)
+    (x**3).backward(create_graph=True)
     g = x.grad
     x.grad = None
     g.backward()
@@ -374,7 +404,8 @@ def test_one_element_needs_no_gradient_argument():
     for shape in ((), (1,), (1, 1)):
         x = leaf(np.ones(shape))
         (x * 3).backward()
-        assert x.grad.item() == 3.0 and tuple(x.grad.shape) == shape
+        assert x.grad.item() == 3.0
+        assert tuple(x.grad.shape) == shape
 
 
 def test_root_without_requires_grad():
@@ -401,10 +432,13 @@ def test_backward_inputs():
     middle = a * b
     loss = middle * c
     loss.backward(inputs=[a, middle], retain_graph=True)
-    assert a.grad.item() == 12.0 and b.grad is None and c.grad is None
+    assert a.grad.item() == 12.0
+    assert b.grad is None
+    assert c.grad is None
     assert middle.grad.item() == 4.0
     loss.backward(inputs=c)
-    assert c.grad.item() == 6.0 and a.grad.item() == 12.0
+    assert c.grad.item() == 6.0
+    assert a.grad.item() == 12.0
     with pytest.raises(RuntimeError):
         (a * b).backward(inputs=[])
 
@@ -415,10 +449,11 @@ def test_backward_goes_only_where_inputs_are(engine):
     a, b = leaf(2.0), leaf(3.0)
     side = b.exp()
     loss = a * 5 + side
-    side.backward()                     # spends the graph behind side
+    side.backward()  # spends the graph behind side
     b.grad = None
     loss.backward(inputs=[a], engine=engine)
-    assert a.grad.item() == 5.0 and b.grad is None
+    assert a.grad.item() == 5.0
+    assert b.grad is None
 
 
 def test_grad():
@@ -426,17 +461,20 @@ def test_grad():
     y = a * a * b
     ga, gb = ag.autograd.grad(y, [a, b], retain_graph=True)
     assert (ga.item(), gb.item()) == (12.0, 4.0)
-    assert a.grad is None and b.grad is None
+    assert a.grad is None
+    assert b.grad is None
     with pytest.raises(RuntimeError, match="allow_unused"):
         ag.autograd.grad(y, [a, c], retain_graph=True)
     ga, gc_ = ag.autograd.grad(y, [a, c], allow_unused=True, retain_graph=True)
-    assert ga.item() == 12.0 and gc_ is None
+    assert ga.item() == 12.0
+    assert gc_ is None
     single = ag.autograd.grad(y, a, retain_graph=True)
-    assert isinstance(single, tuple) and len(single) == 1
+    assert isinstance(single, tuple)
+    assert len(single) == 1
     with pytest.raises(RuntimeError):
         ag.autograd.grad(y, ag.tensor(1.0))
     middle = a * b
-    g, = ag.autograd.grad(middle * middle, middle)
+    (g,) = ag.autograd.grad(middle * middle, middle)
     assert g.item() == 12.0
 
 
@@ -445,10 +483,11 @@ def test_grad_of_several_outputs():
     y, z = a * b, a + b
     seeds = [ag.tensor([1.0, 10.0], dtype=ag.float64), ag.tensor([100.0, 1000.0], dtype=ag.float64)]
     ga, gb = ag.autograd.grad([y, z], [a, b], grad_outputs=seeds, retain_graph=True)
-    assert ga.tolist() == [103.0, 1040.0] and gb.tolist() == [101.0, 1020.0]
-    ga, = ag.autograd.grad([y.sum(), z.sum()], [a], retain_graph=True)
+    assert ga.tolist() == [103.0, 1040.0]
+    assert gb.tolist() == [101.0, 1020.0]
+    (ga,) = ag.autograd.grad([y.sum(), z.sum()], [a], retain_graph=True)
     assert ga.tolist() == [4.0, 5.0]
-    ga, = ag.autograd.grad([y, z.sum()], [a], grad_outputs=[seeds[0], None])
+    (ga,) = ag.autograd.grad([y, z.sum()], [a], grad_outputs=[seeds[0], None])
     assert ga.tolist() == [4.0, 41.0]
 
 
@@ -456,7 +495,8 @@ def test_grad_of_an_output_that_is_an_input():
     a = leaf([1.0, 2.0])
     y = a * 2
     gy, ga = ag.autograd.grad(y, [y, a], grad_outputs=ag.tensor([1.0, 3.0], dtype=ag.float64))
-    assert gy.tolist() == [1.0, 3.0] and ga.tolist() == [2.0, 6.0]
+    assert gy.tolist() == [1.0, 3.0]
+    assert ga.tolist() == [2.0, 6.0]
 
 
 def test_output_number_of_several_outputs():
@@ -479,10 +519,11 @@ def test_retain_grad():
     y.retain_grad()
     assert y.retains_grad
     z.backward()
-    assert y.grad.item() == 12.0 and x.grad.item() == 36.0
-    x.retain_grad()                 # no effect on a leaf
+    assert y.grad.item() == 12.0
+    assert x.grad.item() == 36.0
+    x.retain_grad()  # no effect on a leaf
     assert not x.retains_grad
-    w = x * 2                       # an inner node keeps none unless asked
+    w = x * 2  # an inner node keeps none unless asked
     (w * 1.0).backward(inputs=[x])
     assert not w.retains_grad
 
@@ -491,7 +532,10 @@ def test_detach():
     x = leaf([1.0, 2.0])
     y = x * 2
     d = y.detach()
-    assert not d.requires_grad and d.grad_fn is None and d.is_leaf and d.data_ptr() == y.data_ptr()
+    assert not d.requires_grad
+    assert d.grad_fn is None
+    assert d.is_leaf
+    assert d.data_ptr() == y.data_ptr()
     (y * d).sum().backward()
     assert x.grad.tolist() == [4.0, 8.0]
     z = x * 3
@@ -504,17 +548,24 @@ def test_constants_get_no_gradient():
     x, c = leaf(2.0), ag.tensor(3.0, dtype=ag.float64)
     y = x * c
     y.backward()
-    assert c.grad is None and x.grad.item() == 3.0
-    assert not (c * c).requires_grad and (c * c).grad_fn is None
+    assert c.grad is None
+    assert x.grad.item() == 3.0
+    assert not (c * c).requires_grad
+    assert (c * c).grad_fn is None
 
 
 def test_leaf_flags():
     x = ag.tensor([1.0, 2.0], requires_grad=True)
     c = ag.tensor([1.0])
     y = x * 2
-    assert x.is_leaf and c.is_leaf and not y.is_leaf
-    assert x.requires_grad and y.requires_grad and not c.requires_grad
-    assert x.grad_fn is None and y.grad_fn is not None
+    assert x.is_leaf
+    assert c.is_leaf
+    assert not y.is_leaf
+    assert x.requires_grad
+    assert y.requires_grad
+    assert not c.requires_grad
+    assert x.grad_fn is None
+    assert y.grad_fn is not None
     with pytest.raises(RuntimeError):
         y.requires_grad_(False)
 
@@ -539,11 +590,12 @@ def test_failed_backward_leaves_gradients():
     before = array(x.grad), array(w.grad)
     saved = x.exp()
     out = (saved * saved).sum() + (w * b * x).sum()
-    saved.mul_(2)                               # spoils what the square saved
+    saved.mul_(2)  # spoils what the square saved
     for engine in ENGINES:
         with pytest.raises(RuntimeError):
             out.backward(engine=engine, retain_graph=True)
-    assert np.array_equal(array(x.grad), before[0]) and np.array_equal(array(w.grad), before[1])
+    assert np.array_equal(array(x.grad), before[0])
+    assert np.array_equal(array(w.grad), before[1])
     assert b.grad is None
     (b * 3).sum().backward()
     assert b.grad.tolist() == [3.0, 3.0]
@@ -571,7 +623,7 @@ def test_threads_with_shared_leaves():
                 y = (shared * mine).tanh()
                 for _ in range(20):
                     y = y * 1.0 + shared * 0.0
-                g, = ag.autograd.grad(y.sum(), mine)
+                (g,) = ag.autograd.grad(y.sum(), mine)
                 close(g, 1 - np.tanh(np.full(50, float(k))) ** 2, 1e-12)
         except BaseException as error:
             errors.append(error)
@@ -608,18 +660,21 @@ def test_branches_and_loops_rebuild_the_graph():
             y = y * x if n % 2 else y + x
         x.grad = None
         y.backward()
-        assert x.grad.item() == ((n + 1) * 3.0 ** n if n % 2 else n + 1)
+        assert x.grad.item() == ((n + 1) * 3.0**n if n % 2 else n + 1)
 
 
 def test_children_outlive_the_users_names():
     """S3-07: what a graph needs, it holds."""
+
     def build():
         a, b, c, d = (leaf(v) for v in (1.0, 2.0, 3.0, 4.0))
         return (a, d), (a * b) + (c * d)
+
     (a, d), y = build()
     gc.collect()
     y.backward()
-    assert a.grad.item() == 2.0 and d.grad.item() == 3.0
+    assert a.grad.item() == 2.0
+    assert d.grad.item() == 3.0
 
 
 def test_identity_of_handles():
@@ -627,5 +682,6 @@ def test_identity_of_handles():
     a = leaf(2.0)
     b = a
     (b * b).backward()
-    assert a.grad is b.grad and a.grad.item() == 4.0
+    assert a.grad is b.grad
+    assert a.grad.item() == 4.0
     assert {a: 1}[b] == 1

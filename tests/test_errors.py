@@ -38,7 +38,12 @@ BAD = [  # name, what is done, kinds of exception, what the message must match (
     ("matmul vectors", lambda: z(3) @ z(4), RuntimeError, ["matmul|dot|size", "3", "4"]),
     ("matmul batches", lambda: z(2, 3, 4) @ z(5, 4, 2), RuntimeError, ["matmul|bmm|size", r"2", r"5"]),
     ("matmul numbers", lambda: ag.tensor(1.0) @ z(3), RuntimeError, ["matmul", "0|1"]),
-    ("matmul dtypes", lambda: z(2, 2) @ z(2, 2, dtype=ag.float64), RuntimeError, ["matmul|dtype", "float32|Float|float", "float64|Double|double"]),
+    (
+        "matmul dtypes",
+        lambda: z(2, 2) @ z(2, 2, dtype=ag.float64),
+        RuntimeError,
+        ["matmul|dtype", "float32|Float|float", "float64|Double|double"],
+    ),
     ("linear shapes", lambda: F("linear")(z(4, 3), z(2, 5)), RuntimeError, ["linear|mat1", r"4, 3|4x3", r"2, 5|5x2|5, 2"]),
     ("linear bias", lambda: F("linear")(z(4, 3), z(2, 3), z(5)), RuntimeError, ["linear|add|expand", "5", "2"]),
     ("reshape", lambda: z(2, 3).reshape(4, 2), RuntimeError, ["reshape|shape", r"4, 2", "6|2, 3"]),
@@ -50,40 +55,45 @@ BAD = [  # name, what is done, kinds of exception, what the message must match (
     ("broadcast_to", lambda: ag.broadcast_to(z(2), (3,)), RuntimeError, ["broadcast_to|expand", "2", "3"]),
     ("permute count", lambda: z(2, 3).permute(0), RuntimeError, ["permute", "1|0|2"]),
     ("permute twice", lambda: z(2, 3).permute(0, 0), RuntimeError, ["permute", "0"]),
-    ("permute range", lambda: z(2, 3).permute(0, 2), IndexError, ["(?i)dim", "2"]),
-    ("transpose range", lambda: z(2, 3).transpose(0, 5), IndexError, ["(?i)dim", "5"]),
+    ("permute range", lambda: z(2, 3).permute(0, 2), IndexError, ["dim", "2"]),
+    ("transpose range", lambda: z(2, 3).transpose(0, 5), IndexError, ["dim", "5"]),
     ("t of 3-D", lambda: z(2, 3, 4).t(), RuntimeError, [r"\bt\b", "3"]),
-    ("sum dim", lambda: z(2, 3).sum(2), IndexError, ["(?i)dim", "2"]),
-    ("sum dim negative", lambda: z(2, 3).sum(-3), IndexError, ["(?i)dim", "-3"]),
+    ("sum dim", lambda: z(2, 3).sum(2), IndexError, ["dim", "2"]),
+    ("sum dim negative", lambda: z(2, 3).sum(-3), IndexError, ["dim", "-3"]),
     ("sum dim twice", lambda: z(2, 3).sum((0, 0)), RuntimeError, ["dim", "0"]),
-    ("softmax dim", lambda: z(2, 3).softmax(2), IndexError, ["(?i)dim", "2"]),
-    ("argmax dim", lambda: z(2, 3).argmax(7), IndexError, ["(?i)dim", "7"]),
-    ("unsqueeze dim", lambda: z(2).unsqueeze(3), IndexError, ["(?i)dim", "3"]),
+    ("softmax dim", lambda: z(2, 3).softmax(2), IndexError, ["dim", "2"]),
+    ("argmax dim", lambda: z(2, 3).argmax(7), IndexError, ["dim", "7"]),
+    ("unsqueeze dim", lambda: z(2).unsqueeze(3), IndexError, ["dim", "3"]),
     ("cat shapes", lambda: ag.cat([z(2, 3), z(2, 4)]), RuntimeError, ["cat", "3", "4"]),
     ("cat dims", lambda: ag.cat([z(2, 3), z(2, 3, 1)]), RuntimeError, ["cat", "2", "3"]),
     ("cat of nothing", lambda: ag.cat([]), (RuntimeError, ValueError), ["cat"]),
-    ("cat of numbers", lambda: ag.cat([1.0, 2.0]), TypeError, ["cat|(?i)tensor"]),
+    ("cat of numbers", lambda: ag.cat([1.0, 2.0]), TypeError, ["cat|tensor"]),
     ("cat of 0-d", lambda: ag.cat([ag.tensor(1.0), ag.tensor(2.0)]), RuntimeError, ["cat|zero-dim|0"]),
     ("stack shapes", lambda: ag.stack([z(2), z(3)]), RuntimeError, ["stack", "2", "3"]),
     ("split sizes", lambda: z(5).split([1, 2]), RuntimeError, ["split", "5", r"1, 2|3"]),
     ("split size 0", lambda: z(5).split(0), (RuntimeError, ValueError), ["split", "0"]),
     ("chunk 0", lambda: z(5).chunk(0), (RuntimeError, ValueError), ["chunk", "0"]),
-    ("unbind 0-d", lambda: ag.tensor(1.0).unbind(), (RuntimeError, IndexError), ["(?i)dim|unbind"]),
+    ("unbind 0-d", lambda: ag.tensor(1.0).unbind(), (RuntimeError, IndexError), ["dim|unbind"]),
     ("index range", lambda: z(2, 3)[2], IndexError, ["2"]),
     ("index range negative", lambda: z(2, 3)[:, -4], IndexError, ["-4", "3"]),
-    ("index too many", lambda: z(2, 3)[0, 0, 0], IndexError, ["(?i)too many|dim", "2|3"]),
-    ("index two ellipses", lambda: z(2, 3)[..., ...], IndexError, ["(?i)ellips"]),
-    ("index float", lambda: z(2, 3)[1.5], (IndexError, TypeError), ["(?i)int|index"]),
-    ("index float tensor", lambda: z(2, 3)[ag.tensor([1.0])], IndexError, ["(?i)long|int"]),
-    ("index string", lambda: z(2, 3)["a"], (IndexError, TypeError), ["(?i)int|index|str"]),
+    ("index too many", lambda: z(2, 3)[0, 0, 0], IndexError, ["too many|dim", "2|3"]),
+    ("index two ellipses", lambda: z(2, 3)[..., ...], IndexError, ["ellips"]),
+    ("index float", lambda: z(2, 3)[1.5], (IndexError, TypeError), ["int|index"]),
+    ("index float tensor", lambda: z(2, 3)[ag.tensor([1.0])], IndexError, ["long|int"]),
+    ("index string", lambda: z(2, 3)["a"], (IndexError, TypeError), ["int|index|str"]),
     ("index array range", lambda: z(2, 3)[ag.tensor([0, 2])], IndexError, ["2"]),
     ("index array negative range", lambda: z(2, 3)[:, np.array([-4])], IndexError, ["-4", "3"]),
     ("index arrays that differ", lambda: z(2, 3)[ag.tensor([0, 1]), ag.tensor([0, 1, 2])], IndexError, ["2", "3"]),
     ("mask shape", lambda: z(2, 3)[ag.tensor([True, False, True])], IndexError, ["3", "2"]),
-    ("slice step 0", lambda: z(5)[::0], ValueError, ["(?i)step|zero"]),
+    ("slice step 0", lambda: z(5)[::0], ValueError, ["step|zero"]),
     ("write shapes", lambda: z(2, 3).__setitem__(0, z(4)), RuntimeError, ["3", "4"]),
     ("write by array, shapes", lambda: z(5, 2).__setitem__(ag.tensor([0, 1]), z(3, 2)), RuntimeError, ["2", "3"]),
-    ("write by mask, shapes", lambda: z(3).__setitem__(ag.tensor([True, False, True]), z(3)), RuntimeError, ["2|mask|index", "3"]),
+    (
+        "write by mask, shapes",
+        lambda: z(3).__setitem__(ag.tensor([True, False, True]), z(3)),
+        RuntimeError,
+        ["2|mask|index", "3"],
+    ),
     ("write range", lambda: z(2).__setitem__(2, 1.0), IndexError, ["2"]),
     ("write string", lambda: z(2).__setitem__(0, "a"), (TypeError, ValueError), [""]),
     ("delete", lambda: z(2).__delitem__(0), (TypeError, AttributeError), [""]),
@@ -97,11 +107,31 @@ BAD = [  # name, what is done, kinds of exception, what the message must match (
     ("bce shapes", lambda: F("binary_cross_entropy")(z(2, 1), z(2)), (RuntimeError, ValueError), ["2, 1", "2"]),
     ("bce range", lambda: F("binary_cross_entropy")(ag.tensor([1.5]), ag.tensor([1.0])), RuntimeError, ["0", "1"]),
     ("bad reduction", lambda: F("mse_loss")(z(2), z(2), reduction="total"), ValueError, ["total", "reduction|mean|sum"]),
-    ("cross entropy, target shape", lambda: F("cross_entropy")(z(2, 3), ag.tensor([0, 1, 2])), (RuntimeError, ValueError), ["2", "3"]),
+    (
+        "cross entropy, target shape",
+        lambda: F("cross_entropy")(z(2, 3), ag.tensor([0, 1, 2])),
+        (RuntimeError, ValueError),
+        ["2", "3"],
+    ),
     ("cross entropy, target range", lambda: F("cross_entropy")(z(2, 3), ag.tensor([0, 3])), (RuntimeError, IndexError), ["3"]),
-    ("cross entropy, target negative", lambda: F("cross_entropy")(z(2, 3), ag.tensor([-1, 0])), (RuntimeError, IndexError), ["-1"]),
-    ("cross entropy, weight", lambda: F("cross_entropy")(z(2, 3), ag.tensor([0, 1]), weight=z(2)), RuntimeError, ["weight", "3", "2"]),
-    ("cross entropy, smoothing", lambda: F("cross_entropy")(z(2, 3), ag.tensor([0, 1]), label_smoothing=1.5), (RuntimeError, ValueError), ["smoothing", "1.5"]),
+    (
+        "cross entropy, target negative",
+        lambda: F("cross_entropy")(z(2, 3), ag.tensor([-1, 0])),
+        (RuntimeError, IndexError),
+        ["-1"],
+    ),
+    (
+        "cross entropy, weight",
+        lambda: F("cross_entropy")(z(2, 3), ag.tensor([0, 1]), weight=z(2)),
+        RuntimeError,
+        ["weight", "3", "2"],
+    ),
+    (
+        "cross entropy, smoothing",
+        lambda: F("cross_entropy")(z(2, 3), ag.tensor([0, 1]), label_smoothing=1.5),
+        (RuntimeError, ValueError),
+        ["smoothing", "1.5"],
+    ),
     ("unknown keyword", lambda: z(2).sum(dims=0), TypeError, ["dims"]),
     ("dim and axis", lambda: z(2).sum(dim=0, axis=0), TypeError, ["axis|dim"]),
     ("no argument", lambda: ag.exp(), TypeError, [""]),
@@ -115,8 +145,8 @@ BAD = [  # name, what is done, kinds of exception, what the message must match (
     ("seed", lambda: ag.manual_seed("a"), (TypeError, ValueError, RuntimeError), [""]),
     ("backward of vector", lambda: (leaf([1.0, 2.0]) * 2).backward(), RuntimeError, ["scalar", r"\(2,\)|\[2\]|grad|shape"]),
     ("backward gradient shape", lambda: (leaf([1.0, 2.0]) * 2).backward(z(3)), RuntimeError, ["3", "2"]),
-    ("backward gradient type", lambda: (leaf([1.0, 2.0]) * 2).backward("a"), TypeError, ["(?i)tensor|str"]),
-    ("backward of integers", lambda: ag.tensor(1).backward(), RuntimeError, ["(?i)grad"]),
+    ("backward gradient type", lambda: (leaf([1.0, 2.0]) * 2).backward("a"), TypeError, ["tensor|str"]),
+    ("backward of integers", lambda: ag.tensor(1).backward(), RuntimeError, ["grad"]),
     ("grad outputs", lambda: ag.autograd.grad(3.0, leaf(1.0)), (TypeError, AttributeError, RuntimeError), [""]),
     ("grad inputs empty", lambda: ag.autograd.grad(leaf(1.0) * 2, []), (RuntimeError, ValueError), [""]),
     ("grad_outputs count", lambda: ag.autograd.grad([leaf(1.0) * 2], leaf(1.0), grad_outputs=[z(), z()]), RuntimeError, [""]),
@@ -128,12 +158,18 @@ def test_bad_input(name, attempt, kinds, words):
     with pytest.raises(kinds) as error:
         attempt()
     for word in words:
-        assert re.search(word, str(error.value)), f"{word!r} not in: {error.value}"
+        assert re.search(word, str(error.value), re.I), f"{word!r} not in: {error.value}"
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_sizes_that_are_not_finite(value):
-    for f in (lambda: ag.zeros(value), lambda: z(6).reshape(value), lambda: z(1).expand(value), lambda: ag.linspace(0, 1, value), lambda: z(3)[value]):
+    for f in (
+        lambda: ag.zeros(value),
+        lambda: z(6).reshape(value),
+        lambda: z(1).expand(value),
+        lambda: ag.linspace(0, 1, value),
+        lambda: z(3)[value],
+    ):
         with pytest.raises((TypeError, ValueError, OverflowError, IndexError, RuntimeError)):
             f()
 
@@ -145,7 +181,7 @@ def line_of(marker):
 
 def test_second_backward_names_the_line():
     x = leaf([1.0, 2.0])
-    y = x.exp().sum()                       # the spent graph
+    y = x.exp().sum()  # the spent graph
     y.backward()
     with pytest.raises(RuntimeError, match="retain_graph") as error:
         y.backward()
@@ -158,13 +194,14 @@ def test_depth_error_names_the_engine():
         y = -y
     with pytest.raises(RecursionError) as error:
         y.backward(engine="recursive")
-    assert "iterative" in str(error.value) and "neg" in str(error.value) or "iterative" in str(error.value)
+    assert "iterative" in str(error.value)
 
 
 def test_integer_gradient_request():
     with pytest.raises(RuntimeError) as error:
         ag.tensor([1, 2]).requires_grad_()
-    assert "int64" in str(error.value) and "float" in str(error.value)
+    assert "int64" in str(error.value)
+    assert "float" in str(error.value)
 
 
 def test_every_error_leaves_things_usable():
@@ -177,40 +214,61 @@ def test_every_error_leaves_things_usable():
 
 
 HOSTILE = """
-import gc, itertools, sys
+import gc, warnings
 import numpy as np
 import autograd_cy as ag
-junk = [None, True, -1, 0, 1, 2, 3.5, float("nan"), float("inf"), 2 ** 62, -(2 ** 63), 2 ** 80, "a", b"b", (), [], (1, 2), [[1], [2, 3]], {}, object(), int,
-        ag.tensor(1.0), ag.tensor([1.0, 2.0]), ag.zeros(0), ag.zeros(2, 3), ag.tensor([0, 1]), ag.tensor([True, False]), ag.zeros(1).expand(5), ag.tensor([3, -9]),
-        ag.tensor([1.0, 2.0], requires_grad=True), np.arange(3), np.zeros((2, 3)), slice(None), slice(0, 5, -1), Ellipsis, ag.float32, ag.int64]
-skip = {"set_num_threads", "set_default_dtype", "set_engine", "manual_seed", "set_grad_enabled", "set_record_lines", "set_cache_limit", "save", "load", "test", "breakpoint"}
+
+nan, inf = float("nan"), float("inf")
+junk = [
+    None, True, -1, 0, 1, 2, 3.5, nan, inf, 2 ** 62, -(2 ** 63), 2 ** 80,
+    "a", b"b", (), [], (1, 2), [[1], [2, 3]], {}, object(), int,
+    ag.tensor(1.0), ag.tensor([1.0, 2.0]), ag.zeros(0), ag.zeros(2, 3), ag.tensor([0, 1]), ag.tensor([True, False]),
+    ag.zeros(1).expand(5), ag.tensor([3, -9]), ag.tensor([1.0, 2.0], requires_grad=True), np.arange(3), np.zeros((2, 3)),
+    slice(None), slice(0, 5, -1), Ellipsis, ag.float32, ag.int64,
+]
+skip = {"set_num_threads", "set_default_dtype", "set_engine", "set_grad_enabled", "set_record_lines", "set_cache_limit",
+        "save", "load"}
 rng = np.random.default_rng(SEED)
-names = [n for n in dir(ag) if not n.startswith("_") and n not in skip and callable(getattr(ag, n)) and not isinstance(getattr(ag, n), type)]
-methods = [n for n in dir(ag.Tensor) if not n.startswith("__") and n not in skip and callable(getattr(ag.Tensor, n))]
-special = [n for n in ("__getitem__", "__setitem__", "__add__", "__matmul__", "__pow__", "__iadd__", "__rsub__", "__eq__", "__lt__", "__and__", "__len__", "__iter__", "__bool__",
-                       "__index__", "__reversed__", "__contains__", "__array__", "__format__", "__deepcopy__", "__setstate__") if hasattr(ag.Tensor, n)]
-keywords = ["dim", "axis", "keepdim", "dtype", "requires_grad", "out", "p", "correction", "gradient", "inputs", "min", "max", "reduction", "shape", "size", "nonsense"]
-pick = lambda pool: pool[rng.integers(len(pool))]
-import warnings
 warnings.simplefilter("ignore")
-for k in range(6000):
+
+
+def names(where):
+    public = [n for n in dir(where) if not n.startswith("_") and n not in skip]
+    return [n for n in public if callable(getattr(where, n)) and not isinstance(getattr(where, n), type)]
+
+
+functions, methods = names(ag), names(ag.Tensor)
+special = ["getitem", "setitem", "add", "matmul", "pow", "iadd", "rsub", "eq", "lt", "and", "len", "iter", "bool", "index",
+           "reversed", "contains", "array", "format", "deepcopy", "setstate"]
+methods += [f"__{n}__" for n in special if hasattr(ag.Tensor, f"__{n}__")] * 3
+keywords = ["dim", "axis", "keepdim", "dtype", "requires_grad", "p", "correction", "gradient", "inputs", "min", "max", "size",
+            "nonsense"]
+tensors = [j for j in junk if isinstance(j, ag.Tensor)]
+
+
+def pick(pool):
+    return pool[rng.integers(len(pool))]
+
+
+for _ in range(6000):
     if rng.random() < 0.5:
-        f = getattr(ag, pick(names))
+        f = getattr(ag, pick(functions))
         args = [pick(junk) for _ in range(rng.integers(0, 4))]
     else:
-        f = getattr(ag.Tensor, pick(methods + special * 3))
-        own = pick([j for j in junk if isinstance(j, ag.Tensor)]) if rng.random() < 0.95 else pick(junk)
-        args = [own.clone() if isinstance(own, ag.Tensor) and own.numel() and rng.random() < 0.5 else own] + [pick(junk) for _ in range(rng.integers(0, 3))]
-    kw = {pick(keywords): pick(junk) for _ in range(rng.integers(0, 2))}
-    # a size of 2 ** 31 and above would be allowed to allocate: sizes here are either small or impossible
+        f = getattr(ag.Tensor, pick(methods))
+        own = pick(tensors) if rng.random() < 0.95 else pick(junk)
+        if isinstance(own, ag.Tensor) and rng.random() < 0.5:
+            own = own.clone()
+        args = [own] + [pick(junk) for _ in range(rng.integers(0, 3))]
+    attributes = {pick(keywords): pick(junk) for _ in range(rng.integers(0, 2))}
     try:
-        r = f(*args, **kw)
+        r = f(*args, **attributes)
         for t in (r if isinstance(r, (tuple, list)) else [r])[:3]:
             if isinstance(t, ag.Tensor) and t.numel() < 10 ** 6:
-                repr(t), t.tolist(), t.contiguous().numpy if not t.requires_grad else None
+                repr(t), t.tolist(), t.contiguous()
                 if t.requires_grad:
                     t.sum().backward()
-    except (SystemError, KeyboardInterrupt, AssertionError):
+    except (SystemError, KeyboardInterrupt):
         raise
     except Exception:
         pass
@@ -228,5 +286,8 @@ print("survived")
 def test_no_input_crashes_the_interpreter(seed):
     """Thousands of calls with nonsense: any Python exception will do, a crash or a SystemError will not."""
     code = HOSTILE.replace("SEED", str(seed))
-    run = subprocess.run([sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0 and run.stdout.strip().endswith("survived"), run.stderr[-3000:]
+    run = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert run.stdout.strip().endswith("survived")

@@ -29,14 +29,14 @@ def test_forward(sample, dtype):
         results = outputs(sample.call(*tensors))
         expected = reference(sample, arrays)
         assert len(results) == len(expected), label
-        for result, right in zip(results, expected):
+        for result, right in zip(results, expected, strict=True):
             name = str(result.dtype).split(".")[-1]
             if right.dtype.kind == "f":
                 assert name == dtype, f"{label}: dtype {name}"
             else:
                 assert name == {"b": "bool", "i": "int64"}[right.dtype.kind], f"{label}: dtype {name}"
             close(result, right, rtol, atol, what=f"{sample.name}, {label}")
-        for a, t in zip(arrays, tensors):
+        for a, t in zip(arrays, tensors, strict=True):
             assert np.array_equal(array(t), a), f"{label}: an input was changed"
 
 
@@ -54,8 +54,8 @@ def test_whole_numbers(name, dtype):
 
 def test_integer_wraps_and_signs():
     """Overflow wraps as in C; // floors and % takes the divisor's sign, as in Python."""
-    big = ag.tensor([2 ** 31 - 1], dtype=ag.int32)
-    assert (big + 1).tolist() == [-2 ** 31]
+    big = ag.tensor([2**31 - 1], dtype=ag.int32)
+    assert (big + 1).tolist() == [-(2**31)]
     a, b = ag.tensor([-7, 7, -7, 7]), ag.tensor([2, -2, -2, 2])
     assert (a // b).tolist() == [-4, -4, 3, 3]
     assert (a % b).tolist() == [1, -1, -1, 1]
@@ -64,17 +64,63 @@ def test_integer_wraps_and_signs():
     assert (f % g).tolist() == [1.0, -1.0, -1.0, 1.0]
 
 
+def test_clamp_bounds():
+    """Crossed bounds give the upper one, infinite ones nothing, NaN stays; integers stay integers."""
+    x = ag.tensor([-2.0, 0.0, 2.0])
+    assert x.clamp(1, -1).tolist() == [-1.0, -1.0, -1.0]
+    assert x.clamp(-np.inf, np.inf).tolist() == [-2.0, 0.0, 2.0]
+    assert x.clamp(max=0).tolist() == [-2.0, 0.0, 0.0]
+    t = ag.tensor([-2, 0, 2]).clamp(-1, 1)
+    assert t.tolist() == [-1, 0, 1]
+    assert t.dtype == ag.int64
+    big = 2**62 + 1
+    assert ag.tensor([big, 1]).clamp(min=0).tolist() == [big, 1]
+
+
+def test_large_integers_are_exact():
+    """64-bit integers never pass through a float."""
+    big = 2**62 + 1
+    x = ag.tensor([big, -big, 3])
+    assert (x + 1).tolist() == [big + 1, 1 - big, 4]
+    assert (x * 1).tolist() == x.tolist()
+    assert (x // 1).tolist() == x.tolist()
+    assert (x % 10).tolist() == [big % 10, -big % 10, 3]
+    assert x.amax().item() == big
+    assert x.abs().tolist() == [big, big, 3]
+    assert x.sum().item() == 3
+    assert ag.tensor([3037000499]).square().item() == 3037000499**2
+    assert (ag.tensor([3]) ** 39).item() == 3**39
+    assert (x == big).tolist() == [True, False, False]
+    assert (x > big - 1).tolist() == [True, False, False]
+    assert ag.full((1,), big).item() == big
+    assert x.clone()[0].item() == big
+    assert ag.where(x > 0, x, 0).tolist() == [big, 0, 3]
+    assert ag.arange(big, big + 2).tolist() == [big, big + 1]
+
+
 def test_integer_division_by_zero_is_an_error():
     """It would be a signal (SIGFPE) in C."""
     for f in (lambda a, b: a // b, lambda a, b: a % b):
         with pytest.raises((RuntimeError, ZeroDivisionError), match="(?i)zero"):
             f(ag.tensor([1, 2]), ag.tensor([1, 0]))
-    low = ag.tensor([-2 ** 63])
-    assert (low // -1).tolist() in ([-2 ** 63], [2 ** 63 - 1])      # must not trap
+    low = ag.tensor([-(2**63)])
+    assert (low // -1).tolist() in ([-(2**63)], [2**63 - 1])  # must not trap
 
 
-@pytest.mark.parametrize(("name", "dtypes"), [("sum", "int64"), ("prod", "int64"), ("amax", None), ("amin", None), ("argmax", "int64"),
-                                              ("any", "bool"), ("all", "bool"), ("max", None), ("min", None)])
+@pytest.mark.parametrize(
+    ("name", "dtypes"),
+    [
+        ("sum", "int64"),
+        ("prod", "int64"),
+        ("amax", None),
+        ("amin", None),
+        ("argmax", "int64"),
+        ("any", "bool"),
+        ("all", "bool"),
+        ("max", None),
+        ("min", None),
+    ],
+)
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool"])
 def test_integer_reductions(name, dtypes, dtype):
     a = np.array([[1, 2, 3], [4, 1, 0]]).astype(dtype)
@@ -85,15 +131,39 @@ def test_integer_reductions(name, dtypes, dtype):
     right = getattr(np, name)(a)
     expected = dtypes or dtype
     if name in ("any", "all") and dtype == "uint8":
-        expected = str(result.dtype).split(".")[-1]     # PyTorch keeps uint8 here for history's sake: either will do
+        expected = str(result.dtype).split(".")[-1]  # PyTorch keeps uint8 here for history's sake: either will do
     assert str(result.dtype).split(".")[-1] == expected
     assert result.item() == right
     assert getattr(t.t(), name)().item() == getattr(np, name)(a.T)
 
 
-SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-45, 3e38, -3e38, 1e-38, 88.0, -88.0, 104.0, -104.0, 0.5, 710.0, -745.0])
-UNARY = ["exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "tanh", "sinh", "cosh", "abs", "sign", "floor",
-         "ceil", "trunc", "square", "reciprocal", "neg"]
+SPECIAL = np.array(
+    [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-45, 3e38, -3e38, 1e-38, 88.0, -88.0, 104.0, -104.0, 0.5, 710.0, -745.0]
+)
+UNARY = [
+    "exp",
+    "expm1",
+    "exp2",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "sinh",
+    "cosh",
+    "abs",
+    "sign",
+    "floor",
+    "ceil",
+    "trunc",
+    "square",
+    "reciprocal",
+    "neg",
+]
 NUMPY = {"abs": "absolute", "neg": "negative"}
 
 
@@ -107,7 +177,7 @@ def test_special_values(name, dtype):
     if name in ("sin", "cos", "tan"):
         x, right = x[np.abs(x) < 1e6], right[np.abs(x) < 1e6]
     if name == "sign":
-        x, right = x[~np.isnan(x)], right[~np.isnan(x)]     # PyTorch has 0 there, NumPy NaN
+        x, right = x[~np.isnan(x)], right[~np.isnan(x)]  # PyTorch has 0 there, NumPy NaN
     result = array(getattr(ag, name)(ag.tensor(x)))
     tiny = np.finfo(dtype).tiny
     np.testing.assert_allclose(result, right, rtol=3e-6 if dtype == "float32" else 2e-13, atol=tiny, equal_nan=True)
@@ -122,16 +192,22 @@ def test_nan_wins_reductions_and_maximum(dtype):
     t = ag.tensor(x)
     for name in ("amax", "amin", "max", "min", "sum", "mean", "prod", "var", "std", "norm"):
         assert np.isnan(getattr(t, name)().item()), name
-    assert t.argmax().item() == 70 + 45 and t.argmin().item() == 70 + 45
+    assert t.argmax().item() == 70 + 45
+    assert t.argmin().item() == 70 + 45
     values = t.amax(dim=1).tolist()
-    assert np.isnan(values[1]) and values[0] == values[2] == 1.0
+    assert np.isnan(values[1])
+    assert values[0] == values[2] == 1.0
     one, nan = ag.tensor([1.0, np.nan]), ag.tensor([np.nan, 1.0])
-    assert np.isnan(array(ag.maximum(one, nan))).all() and np.isnan(array(ag.minimum(one, nan))).all()
-    assert np.isnan(array(ag.relu(nan)))[0] and np.isnan(array(nan.clamp(0, 1)))[0]
+    assert np.isnan(array(ag.maximum(one, nan))).all()
+    assert np.isnan(array(ag.minimum(one, nan))).all()
+    assert np.isnan(array(ag.relu(nan)))[0]
+    assert np.isnan(array(nan.clamp(0, 1)))[0]
 
 
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
-@pytest.mark.parametrize(("name", "right"), [("sum", 0.0), ("prod", 1.0), ("mean", np.nan), ("var", np.nan), ("std", np.nan), ("norm", 0.0)])
+@pytest.mark.parametrize(
+    ("name", "right"), [("sum", 0.0), ("prod", 1.0), ("mean", np.nan), ("var", np.nan), ("std", np.nan), ("norm", 0.0)]
+)
 def test_reductions_of_nothing(name, right):
     for shape in ((0,), (2, 0), (0, 3, 0)):
         close(getattr(ag.zeros(*shape), name)(), right)
@@ -166,10 +242,12 @@ def test_index_write(label, kind):
         value = values
         given = values if kind == "array" else ag.tensor(values)
     arrays = key if isinstance(key, tuple) else (key,)
-    repeated = any(isinstance(k, (np.ndarray, list)) and np.asarray(k).dtype.kind == "i" and len(np.unique(np.asarray(k))) < np.size(k)
-                   for k in arrays)
+    repeated = any(
+        isinstance(k, (np.ndarray, list)) and np.asarray(k).dtype.kind == "i" and len(np.unique(np.asarray(k))) < np.size(k)
+        for k in arrays
+    )
     if repeated and kind != "number":
-        value = np.full_like(np.asarray(value), -3.0)       # which of several writes wins is not promised
+        value = np.full_like(np.asarray(value), -3.0)  # which of several writes wins is not promised
         given = value if kind == "array" else ag.tensor(value)
     a[key] = value
     t[tensor_key(key)] = given
@@ -202,5 +280,6 @@ def test_every_tail_length(n):
     assert t.argmax().item() == x.argmax()
     wide = ag.zeros(n + 2)
     wide[1:-1] += t
-    assert wide[0].item() == 0.0 and wide[-1].item() == 0.0
+    assert wide[0].item() == 0.0
+    assert wide[-1].item() == 0.0
     close(wide[1:-1], x, 0, 0)

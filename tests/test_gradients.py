@@ -3,6 +3,8 @@
 Relies on the table of samples and tests/numeric.py; nothing relies on it.
 """
 
+import functools
+
 import numpy as np
 import pytest
 from numeric import array, close, differences, leaf, numbers_of, same_bytes
@@ -26,7 +28,7 @@ def float_outputs(sample):
 def weighted(outs, weights):
     """sum of weight * output, as a graph."""
     total = None
-    for o, w in zip(outs, weights):
+    for o, w in zip(outs, weights, strict=True):
         term = (o * ag.tensor(w, dtype=o.dtype)).sum()
         total = term if total is None else total + term
     return total
@@ -34,10 +36,10 @@ def weighted(outs, weights):
 
 def prepare(sample, tensors):
     """Leaves: the tensors themselves, in the layouts they have."""
-    for t, flag in zip(tensors, sample.differentiable()):
+    for t, flag in zip(tensors, sample.differentiable(), strict=True):
         if flag:
             t.requires_grad_(True)
-    return [t for t, flag in zip(tensors, sample.differentiable()) if flag]
+    return [t for t, flag in zip(tensors, sample.differentiable(), strict=True) if flag]
 
 
 @pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=lambda s: s.name)
@@ -51,14 +53,27 @@ def test_first_derivative(sample):
         weights = weights_for(outs)
         weighted(outs, weights).backward()
         which = [k for k, flag in enumerate(sample.differentiable()) if flag]
-        for k, t in zip(which, leaves):
-            expected = differences(lambda *a: numbers_of(f, a, weights), arrays, k)
+        for k, t in zip(which, leaves, strict=True):
+            expected = differences(functools.partial(numbers_of, f, weights), arrays, k)
             assert t.grad is not None, f"{sample.name}, {label}, input {k}: no gradient"
-            assert t.grad.dtype == t.dtype and tuple(t.grad.shape) == tuple(t.shape)
+            assert t.grad.dtype == t.dtype
+            assert tuple(t.grad.shape) == tuple(t.shape)
             assert not t.grad.requires_grad
             close(t.grad, expected, 2e-6, 2e-8, what=f"{sample.name}, {label}, input {k}")
-        for a, t in zip(arrays, tensors):
+        for a, t in zip(arrays, tensors, strict=True):
             assert np.array_equal(array(t), a), f"{label}: an input was changed"
+
+
+def first_gradients(sample, weights, *values):
+    """The gradients of the weighted sum of outputs, by arrays."""
+    tensors = [ag.tensor(v) for v in values]
+    leaves = prepare(sample, tensors)
+    return ag.autograd.grad(weighted(float_outputs(sample)(*tensors), weights), leaves)
+
+
+def slope(sample, weights, directions, *values):
+    """sum(direction * gradient)."""
+    return sum(float((array(g) * v).sum()) for g, v in zip(first_gradients(sample, weights, *values), directions, strict=True))
 
 
 @pytest.mark.parametrize("sample", [s for s in DIFFERENTIABLE if s.second], ids=lambda s: s.name)
@@ -73,26 +88,18 @@ def test_second_derivative(sample):
             weights = weights_for(f(*[ag.tensor(a) for a in arrays]))
         directions = weights_for([arrays[k] for k in which], seed=2)
 
-        def first(*values, record=False):
-            ts = [ag.tensor(v) for v in values]
-            leaves = prepare(sample, ts)
-            return leaves, ag.autograd.grad(weighted(f(*ts), weights), leaves, create_graph=record)
-
-        def slope(*values):
-            return sum(float((array(g) * v).sum()) for g, v in zip(first(*values)[1], directions))
-
         leaves = prepare(sample, tensors)
         grads = ag.autograd.grad(weighted(f(*tensors), weights), leaves, create_graph=True)
-        plain = first(*arrays)[1]
-        for g, p in zip(grads, plain):
+        plain = first_gradients(sample, weights, *arrays)
+        for g, p in zip(grads, plain, strict=True):
             close(g, array(p), 1e-12, 1e-13, what=f"{sample.name}, {label}: create_graph changes the gradient")
         total = weighted(grads, directions)
         if total.requires_grad:
             seconds = ag.autograd.grad(total, leaves, allow_unused=True)
         else:
             seconds = [None] * len(leaves)
-        for k, s, a in zip(which, seconds, [arrays[k] for k in which]):
-            expected = differences(slope, arrays, k, 1e-5)
+        for k, s, a in zip(which, seconds, [arrays[k] for k in which], strict=True):
+            expected = differences(functools.partial(slope, sample, weights, directions), arrays, k, 1e-5)
             close(np.zeros(a.shape) if s is None else s, expected, 2e-5, 2e-6, what=f"{sample.name}, {label}, input {k}")
 
 
@@ -104,14 +111,17 @@ def test_float32_gradient_equals_float64(sample):
     """The same rule in both dtypes: float32 agrees to its own precision."""
     grads = {}
     for dtype in ("float32", "float64"):
-        arrays = [a.astype("f4").astype(dtype) if a.dtype.kind == "f" else a for a in sample.arrays("float64", [(3, 17)] * len(sample.inputs))]
+        arrays = [
+            a.astype("f4").astype(dtype) if a.dtype.kind == "f" else a
+            for a in sample.arrays("float64", [(3, 17)] * len(sample.inputs))
+        ]
         tensors = [ag.tensor(a) for a in arrays]
         leaves = prepare(sample, tensors)
         outs = float_outputs(sample)(*tensors)
         sum((o * o).sum() if o.requires_grad else 0.0 for o in outs).backward()
         grads[dtype] = [t.grad for t in leaves]
         assert all(str(g.dtype).endswith(dtype) for g in grads[dtype])
-    for a, b in zip(grads["float32"], grads["float64"]):
+    for a, b in zip(grads["float32"], grads["float64"], strict=True):
         close(a, array(b), 3e-5, 3e-5, what=sample.name)
 
 
@@ -127,7 +137,7 @@ def test_layout_does_not_change_bits(sample, label):
         out = sample.call(*tensors)
         out.backward(ag.tensor(np.linspace(0.5, 1.5, 185, dtype="f4").reshape(5, 37)))
         results.append([out, *[t.grad for t in leaves]])
-    for a, b in zip(*results):
+    for a, b in zip(*results, strict=True):
         assert same_bytes(a, b), sample.name
 
 
@@ -141,7 +151,8 @@ def test_gradient_layout():
     assert y.grad.stride() == (2, 1)
     z = ag.tensor([[1.0], [2.0]]).expand(2, 3).requires_grad_(True)
     (z * 2).sum().backward()
-    assert z.grad.stride() == (3, 1) and z.grad.tolist() == [[2.0] * 3] * 2
+    assert z.grad.stride() == (3, 1)
+    assert z.grad.tolist() == [[2.0] * 3] * 2
 
 
 def test_gradients_do_not_share_memory():
@@ -164,7 +175,8 @@ def test_view_gradients_do_not_share_memory():
     assert len({t.data_ptr() for t in (x.grad, y.grad, g)}) == 3
     with ag.no_grad():
         x.grad.zero_()
-    assert y.grad.tolist() == [1.0] * 6 and g.tolist() == [1.0] * 6
+    assert y.grad.tolist() == [1.0] * 6
+    assert g.tolist() == [1.0] * 6
 
 
 def test_gradient_of_expanded_root_is_writable():
@@ -192,15 +204,15 @@ def test_higher_orders():
     x = leaf(0.7)
     y = ag.sin(x)
     for k in range(1, 7):
-        y, = ag.autograd.grad(y, x, create_graph=True)
+        (y,) = ag.autograd.grad(y, x, create_graph=True)
         close(y, np.sin(0.7 + k * np.pi / 2), 1e-12, 1e-14)
-    y, right = x ** 5, [5 * 0.7 ** 4, 20 * 0.7 ** 3, 60 * 0.7 ** 2, 120 * 0.7, 120.0, 0.0]
+    y, right = x**5, [5 * 0.7**4, 20 * 0.7**3, 60 * 0.7**2, 120 * 0.7, 120.0, 0.0]
     for r in right:
-        y, = ag.autograd.grad(y, x, create_graph=True)
+        (y,) = ag.autograd.grad(y, x, create_graph=True)
         close(y, r, 1e-12, 1e-14)
     a, b = leaf(0.5), leaf(-0.3)
-    ga, = ag.autograd.grad(ag.exp(a * b), a, create_graph=True)
-    gab, = ag.autograd.grad(ga, b)
+    (ga,) = ag.autograd.grad(ag.exp(a * b), a, create_graph=True)
+    (gab,) = ag.autograd.grad(ga, b)
     close(gab, np.exp(-0.15) * (1 - 0.15), 1e-12)
 
 
@@ -217,7 +229,7 @@ def test_hessian_of_a_network():
 
     w, g = gradient(w0, True)
     for i in np.ndindex(3, 4):
-        row, = ag.autograd.grad(g[i], w, retain_graph=True)
+        (row,) = ag.autograd.grad(g[i], w, retain_graph=True)
         step = np.zeros((3, 4))
         step[i] = 1e-6
         close(row, (array(gradient(w0 + step)[1]) - array(gradient(w0 - step)[1])) / 2e-6, 1e-6, 1e-8)

@@ -23,12 +23,16 @@ def line_of(marker):
 
 
 OPERATORS = [
-    ("+=", lambda a, b: a.__iadd__(b), lambda a, b: a + b), ("-=", lambda a, b: a.__isub__(b), lambda a, b: a - b),
-    ("*=", lambda a, b: a.__imul__(b), lambda a, b: a * b), ("/=", lambda a, b: a.__itruediv__(b), lambda a, b: a / b),
-    ("**=", lambda a, b: a.__ipow__(b), lambda a, b: a ** b),
-    ("add_", lambda a, b: a.add_(b), lambda a, b: a + b), ("sub_", lambda a, b: a.sub_(b), lambda a, b: a - b),
-    ("mul_", lambda a, b: a.mul_(b), lambda a, b: a * b), ("div_", lambda a, b: a.div_(b), lambda a, b: a / b),
-    ("pow_", lambda a, b: a.pow_(b), lambda a, b: a ** b),
+    ("+=", lambda a, b: a.__iadd__(b), lambda a, b: a + b),
+    ("-=", lambda a, b: a.__isub__(b), lambda a, b: a - b),
+    ("*=", lambda a, b: a.__imul__(b), lambda a, b: a * b),
+    ("/=", lambda a, b: a.__itruediv__(b), lambda a, b: a / b),
+    ("**=", lambda a, b: a.__ipow__(b), lambda a, b: a**b),
+    ("add_", lambda a, b: a.add_(b), lambda a, b: a + b),
+    ("sub_", lambda a, b: a.sub_(b), lambda a, b: a - b),
+    ("mul_", lambda a, b: a.mul_(b), lambda a, b: a * b),
+    ("div_", lambda a, b: a.div_(b), lambda a, b: a / b),
+    ("pow_", lambda a, b: a.pow_(b), lambda a, b: a**b),
 ]
 
 
@@ -37,7 +41,10 @@ OPERATORS = [
 def test_operator(name, inplace, plain, operand):
     """The value, the identity, and the gradients of both sides are those of the plain operation."""
     rng = np.random.default_rng(3)
-    a, b = rng.uniform(0.5, 2, (2, 3)), {"tensor": rng.uniform(0.5, 2, (2, 3)), "row": rng.uniform(0.5, 2, 3), "number": 1.5, "0-d": 0.7}[operand]
+    a, b = (
+        rng.uniform(0.5, 2, (2, 3)),
+        {"tensor": rng.uniform(0.5, 2, (2, 3)), "row": rng.uniform(0.5, 2, 3), "number": 1.5, "0-d": 0.7}[operand],
+    )
     grads = []
     for f in (plain, inplace):
         x, y = leaf(a), b if operand == "number" else leaf(b)
@@ -45,14 +52,29 @@ def test_operator(name, inplace, plain, operand):
         where = base.data_ptr()
         result = f(base, y)
         if f is inplace:
-            assert result is base and result.data_ptr() == where
+            assert result is base
+            assert result.data_ptr() == where
         (result * result).sum().backward()
         grads.append([array(result), array(x.grad), None if operand == "number" else array(y.grad)])
-    for p, q in zip(*grads):
+    for p, q in zip(*grads, strict=True):
         assert (p is None and q is None) or np.array_equal(p, q)
 
 
-UNARY = ["exp_", "log_", "sqrt_", "abs_", "neg_", "sigmoid_", "tanh_", "relu_", "sin_", "cos_", "square_", "reciprocal_", "floor_"]
+UNARY = [
+    "exp_",
+    "log_",
+    "sqrt_",
+    "abs_",
+    "neg_",
+    "sigmoid_",
+    "tanh_",
+    "relu_",
+    "sin_",
+    "cos_",
+    "square_",
+    "reciprocal_",
+    "floor_",
+]
 
 
 @pytest.mark.parametrize("name", UNARY)
@@ -72,19 +94,21 @@ def test_fill_zero_copy_clamp():
     y = x * 2
     y[1:].fill_(7)
     y.sum().backward()
-    assert y.tolist() == [2.0, 7.0, 7.0] and x.grad.tolist() == [2.0, 0.0, 0.0]
+    assert y.tolist() == [2.0, 7.0, 7.0]
+    assert x.grad.tolist() == [2.0, 0.0, 0.0]
     z, w = x * 1, leaf([4.0, 5.0, 6.0])
     x.grad = None
     z.copy_(w)
     z.sum().backward()
-    assert w.grad.tolist() == [1.0] * 3 and (x.grad is None or x.grad.tolist() == [0.0] * 3)
+    assert w.grad.tolist() == [1.0] * 3
+    assert (x.grad is None or x.grad.tolist() == [0.0] * 3)
     a = x * 1
     a.clamp_(1.5, 2.5)
     assert a.tolist() == [1.5, 2.0, 2.5]
     a.zero_()
     assert a.tolist() == [0.0] * 3
     t = ag.zeros(2, 3)
-    t.copy_(ag.tensor([1, 2, 3]))           # casts and broadcasts
+    t.copy_(ag.tensor([1, 2, 3]))  # casts and broadcasts
     assert t.tolist() == [[1.0, 2.0, 3.0]] * 2
     with pytest.raises(RuntimeError, match=r"2, 3.*4|4.*2, 3|expand|broadcast|shape"):
         t.copy_(ag.zeros(4))
@@ -102,16 +126,29 @@ def test_version_counter():
     assert x._version == 3
     x + 1
     assert x._version == 3
-    assert (x * 1)._version == 0 and x.clone()._version == 0
+    assert (x * 1)._version == 0
+    assert x.clone()._version == 0
 
 
 SAVED = [  # f(hidden) whose node saves `hidden` or its own result; which of them is overwritten
-    ("mul", lambda h: h * h, "input"), ("exp", lambda h: h.exp(), "output"), ("log", lambda h: h.log(), "input"),
-    ("tanh", lambda h: h.tanh(), "output"), ("sigmoid", lambda h: h.sigmoid(), "output"), ("sqrt", lambda h: h.sqrt(), "output"),
-    ("pow", lambda h: h ** 3, "input"), ("matmul", lambda h: h @ h, "input"), ("div", lambda h: 1 / h, None), ("sin", lambda h: h.sin(), "input"),
-    ("softmax", lambda h: h.softmax(-1), "output"), ("prod", lambda h: h.prod(), "input"), ("maximum", lambda h: ag.maximum(h, h.t()), "input"),
-    ("norm", lambda h: h.norm(), "input"), ("logsumexp", lambda h: h.logsumexp(0), "input"), ("var", lambda h: h.var(), "input"),
-    ("square", lambda h: h.square(), "input"), ("where", lambda h: ag.where(h > 100, h, h * h), "input"),
+    ("mul", lambda h: h * h, "input"),
+    ("exp", lambda h: h.exp(), "output"),
+    ("log", lambda h: h.log(), "input"),
+    ("tanh", lambda h: h.tanh(), "output"),
+    ("sigmoid", lambda h: h.sigmoid(), "output"),
+    ("sqrt", lambda h: h.sqrt(), "output"),
+    ("pow", lambda h: h**3, "input"),
+    ("matmul", lambda h: h @ h, "input"),
+    ("div", lambda h: 1 / h, None),
+    ("sin", lambda h: h.sin(), "input"),
+    ("softmax", lambda h: h.softmax(-1), "output"),
+    ("prod", lambda h: h.prod(), "input"),
+    ("maximum", lambda h: ag.maximum(h, h.t()), "input"),
+    ("norm", lambda h: h.norm(), "input"),
+    ("logsumexp", lambda h: h.logsumexp(0), "input"),
+    ("var", lambda h: h.var(), "input"),
+    ("square", lambda h: h.square(), "input"),
+    ("mul", lambda h: ag.where(h > 100, h, h * h), "input"),
 ]
 
 
@@ -124,36 +161,41 @@ def test_saved_value_overwritten(name, f, which, engine):
         hidden = x * 1.0
         y = f(hidden)
         total = y.sum() if victim == "input" else (y * 1.0).sum()
-        right, = ag.autograd.grad(total, x, retain_graph=True)
+        (right,) = ag.autograd.grad(total, x, retain_graph=True)
         (hidden if victim == "input" else y).detach().mul_(3)
+        message = None
         try:
             total.backward(engine=engine)
         except RuntimeError as error:
-            assert "in-place" in str(error) or "in place" in str(error) or "inplace" in str(error)
-            assert name in str(error).lower() or name in ("where",), str(error)
-            assert x.grad is None
-        else:
+            message = str(error)
+        if message is None:
             assert which != victim, "the overwritten value was needed: the gradient cannot be right"
             close(x.grad, array(right), 1e-12)
+        else:
+            assert re.search("in-place|in place|inplace", message), message
+            assert name in message
+            assert x.grad is None
 
 
 def test_error_names_operation_and_line():
     x = leaf([1.0, 2.0])
     hidden = x * 1.0
-    y = hidden.sin()                                        # the forward of sin
+    y = hidden.sin()  # the forward of sin
     hidden.add_(1)
     with pytest.raises(RuntimeError) as error:
         y.sum().backward()
     message = str(error.value)
-    assert "sin" in message and HERE in message, message
+    assert "sin" in message, message
+    assert HERE in message, message
     assert re.search(rf"\b{line_of('the forward of sin')}\b", message), message
     assert "version" in message.lower()
 
 
 def test_line_inside_a_called_function():
     """The line is that of the innermost Python frame: where the operation was written."""
+
     def layer(t):
-        return t * t                                        # the square inside
+        return t * t  # the square inside
 
     x = leaf([1.0, 2.0])
     hidden = x + 0
@@ -179,16 +221,25 @@ def test_recording_of_lines_can_be_switched_off():
 
 def test_leaf_that_requires_grad():
     x = leaf([1.0, 2.0])
-    attempts = [lambda: x.add_(1), lambda: x.__setitem__(0, 5.0), lambda: x.zero_(), lambda: x.__imul__(2), lambda: x.exp_(), lambda: x.copy_(ag.zeros(2))]
+    attempts = [
+        lambda: x.add_(1),
+        lambda: x.__setitem__(0, 5.0),
+        lambda: x.zero_(),
+        lambda: x.__imul__(2),
+        lambda: x.exp_(),
+        lambda: x.copy_(ag.zeros(2)),
+    ]
     for attempt in attempts:
         with pytest.raises(RuntimeError, match="(?i)leaf"):
             attempt()
     with pytest.raises(RuntimeError, match="(?i)leaf"):
         x[0].mul_(2)
-    assert x.tolist() == [1.0, 2.0] and x._version == 0
+    assert x.tolist() == [1.0, 2.0]
+    assert x._version == 0
     with ag.no_grad():
         x.add_(1)
-    assert x.tolist() == [2.0, 3.0] and x.is_leaf
+    assert x.tolist() == [2.0, 3.0]
+    assert x.is_leaf
 
 
 def test_expanded_tensor():
@@ -200,7 +251,7 @@ def test_expanded_tensor():
             attempt()
     assert a.tolist() == [[1.0]]
     c = ag.tensor([1.0, 2.0]).expand(1, 2)
-    c.add_(1)               # nothing repeated: allowed
+    c.add_(1)  # nothing repeated: allowed
     assert c.tolist() == [[2.0, 3.0]]
 
 
@@ -235,12 +286,20 @@ def test_view_rewrites_the_history_of_its_base():
     base[1:].mul_(y)
     base.sum().backward()
     assert base.tolist() == [1.0, 10.0, 15.0]
-    assert a.grad.tolist() == [1.0, 5.0, 5.0] and y.grad.item() == 5.0
+    assert a.grad.tolist() == [1.0, 5.0, 5.0]
+    assert y.grad.item() == 5.0
 
 
 VIEWS = [
-    ("row", lambda b: b[1]), ("column", lambda b: b[:, 1]), ("step", lambda b: b[:, ::2]), ("reversed", lambda b: b[::-1]), ("transposed", lambda b: b.t()),
-    ("flat", lambda b: b.view(-1)), ("view of a view", lambda b: b.t()[1:][0]), ("element", lambda b: b[0, 2]), ("unsqueezed", lambda b: b.unsqueeze(0)[:, 1]),
+    ("row", lambda b: b[1]),
+    ("column", lambda b: b[:, 1]),
+    ("step", lambda b: b[:, ::2]),
+    ("reversed", lambda b: b[::-1]),
+    ("transposed", lambda b: b.t()),
+    ("flat", lambda b: b.view(-1)),
+    ("view of a view", lambda b: b.t()[1:][0]),
+    ("element", lambda b: b[0, 2]),
+    ("unsqueezed", lambda b: b.unsqueeze(0)[:, 1]),
 ]
 
 
@@ -275,7 +334,8 @@ def test_base_changed_after_the_view_was_taken():
     v = base[1:]
     base.mul_(3)
     v.sum().backward()
-    assert v.tolist() == [6.0, 9.0] and a.grad.tolist() == [0.0, 3.0, 3.0]
+    assert v.tolist() == [6.0, 9.0]
+    assert a.grad.tolist() == [0.0, 3.0, 3.0]
 
 
 def test_setitem_gradients():
@@ -285,7 +345,8 @@ def test_setitem_gradients():
     base[:, 1] = 0.0
     base.sum().backward()
     assert base.tolist() == [[2.0, 0.0], [5.0, 0.0], [2.0, 0.0]]
-    assert a.grad.tolist() == [[2.0, 0.0], [0.0, 0.0], [2.0, 0.0]] and v.grad.tolist() == [1.0, 0.0]
+    assert a.grad.tolist() == [[2.0, 0.0], [0.0, 0.0], [2.0, 0.0]]
+    assert v.grad.tolist() == [1.0, 0.0]
 
 
 def test_setitem_gradients_by_index_and_mask():
@@ -295,7 +356,8 @@ def test_setitem_gradients_by_index_and_mask():
     base[ag.tensor([False, True, False, False, False])] = 9.0
     (base * ag.tensor(np.arange(1.0, 6.0))).sum().backward()
     assert base.tolist() == [6.0, 9.0, 2.0, 2.0, 5.0]
-    assert a.grad.tolist() == [0.0, 0.0, 6.0, 8.0, 0.0] and v.grad.tolist() == [5.0, 1.0]
+    assert a.grad.tolist() == [0.0, 0.0, 6.0, 8.0, 0.0]
+    assert v.grad.tolist() == [5.0, 1.0]
 
 
 def test_setitem_makes_a_plain_tensor_part_of_the_graph():
@@ -313,7 +375,8 @@ def test_setitem_with_an_expanded_value():
     out[0] = v
     out[1, 1:] = s
     out.sum().backward()
-    assert v.grad.tolist() == [3.0] and s.grad.item() == 2.0
+    assert v.grad.tolist() == [3.0]
+    assert s.grad.item() == 2.0
 
 
 def test_inplace_bias():
@@ -322,7 +385,8 @@ def test_inplace_bias():
     h = x * 1.0
     h += b
     h.sum().backward()
-    assert b.grad.item() == 3.0 and x.grad.tolist() == [1.0] * 3
+    assert b.grad.item() == 3.0
+    assert x.grad.tolist() == [1.0] * 3
 
 
 def test_result_that_does_not_fit():
@@ -336,7 +400,8 @@ def test_result_that_does_not_fit():
         ag.ones(3, dtype=ag.int64).div_(2)
     y = ag.ones(3, dtype=ag.int32)
     y += ag.ones(3, dtype=ag.int64)
-    assert y.dtype == ag.int32 and y.tolist() == [2, 2, 2]
+    assert y.dtype == ag.int32
+    assert y.tolist() == [2, 2, 2]
     z = ag.ones(3)
     z += ag.ones(3, dtype=ag.float64)
     assert z.dtype == ag.float32
@@ -381,10 +446,11 @@ def test_optimizer_step_between_forward_and_backward():
 
 def test_requires_grad_in_place():
     x = ag.tensor([1.0, 2.0])
-    assert x.requires_grad_() is x and x.requires_grad
+    assert x.requires_grad_() is x
+    assert x.requires_grad
     x.requires_grad = False
     assert not x.requires_grad
     x.requires_grad_(True)
     y = x * 2
-    x.requires_grad_(False)         # what is recorded stays recorded
+    x.requires_grad_(False)  # what is recorded stays recorded
     assert y.requires_grad

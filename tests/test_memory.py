@@ -53,6 +53,7 @@ def in_place_on_view(x):
 @pytest.mark.parametrize("how", ["forward", "backward", "retained", "recorded", "grad", "failed"])
 def test_graphs_are_freed_by_reference_counting(name, how, no_collector):
     """S2-16 and rsokl/MyGrad#50: with the collector off, the result, its graph and its memory go at once."""
+
     def run():
         x = leaf([[0.5, -1.0, 2.0], [1.5, 0.3, -0.7]])
         y = GRAPHS[name](x)
@@ -61,7 +62,7 @@ def test_graphs_are_freed_by_reference_counting(name, how, no_collector):
         elif how == "retained":
             y.backward(retain_graph=True)
         elif how == "recorded":
-            g, = ag.autograd.grad(y, x, create_graph=True)
+            (g,) = ag.autograd.grad(y, x, create_graph=True)
             (g * g + x * g).sum().backward()
         elif how == "grad":
             ag.autograd.grad(y, x)
@@ -81,7 +82,7 @@ def test_inner_values_are_let_go(no_collector):
     """What no rule needs is not kept: the input of exp dies, its output is kept."""
     x = leaf(np.ones(1000))
     before = in_use()
-    y = (x * 2.0).exp()         # exp's rule names y only; a product with a number saves nothing
+    y = (x * 2.0).exp()  # exp's rule names y only; a product with a number saves nothing
     assert in_use() - before <= 8000 * 1.5
     y.sum().backward()
 
@@ -95,7 +96,7 @@ def test_backward_frees_saved_values(no_collector):
     del y
     held = in_use()
     total.backward()
-    assert in_use() < held - 10 * 80000        # the ten pairs of saved values went, one gradient came
+    assert in_use() < held - 10 * 80000  # the ten pairs of saved values went, one gradient came
 
 
 def test_no_growth_over_10000_training_steps():
@@ -147,7 +148,8 @@ def test_leaf_used_in_many_graphs_does_not_grow(no_collector):
     blocks, size = sys.getallocatedblocks(), sys.getsizeof(x)
     for _ in range(20000):
         x * 2
-    assert sys.getallocatedblocks() - blocks < 100 and sys.getsizeof(x) == size
+    assert sys.getallocatedblocks() - blocks < 100
+    assert sys.getsizeof(x) == size
 
 
 def test_views_keep_storage_alive(no_collector):
@@ -157,7 +159,9 @@ def test_views_keep_storage_alive(no_collector):
     right = [v.tolist() for v in views]
     del x
     junk = [ag.full((1000,), -1.0, dtype=ag.float64) for _ in range(50)]
-    assert [v.tolist() for v in views] == right and numbers[999] == 999.0 and len(junk) == 50
+    assert [v.tolist() for v in views] == right
+    assert numbers[999] == 999.0
+    assert len(junk) == 50
 
 
 def test_storage_is_freed_with_its_last_view(no_collector):
@@ -176,14 +180,16 @@ def test_numpy_array_keeps_its_tensor_and_back(no_collector):
     gone = weakref.ref(a)
     t = ag.from_numpy(a)
     del a
-    assert gone() is not None and t[7].item() == 7.0
+    assert gone() is not None
+    assert t[7].item() == 7.0
     del t
     assert gone() is None
 
 
 def test_stats_and_empty_cache(no_collector):
     stats = ag.memory_stats()
-    assert isinstance(stats, dict) and all(isinstance(v, int) and v >= 0 for v in stats.values())
+    assert isinstance(stats, dict)
+    assert all(isinstance(v, int) and v >= 0 for v in stats.values())
     x = ag.zeros(1 << 20)
     del x
     ag.empty_cache()
@@ -193,7 +199,7 @@ def test_stats_and_empty_cache(no_collector):
     cached = ag.memory_stats()
     assert cached["cached_bytes"] >= small["cached_bytes"] + (4 << 20)
     ag.empty_cache()
-    assert ag.memory_stats()["cached_bytes"] < 1 << 20      # slabs that are partly in use stay
+    assert ag.memory_stats()["cached_bytes"] < 1 << 20  # slabs that are partly in use stay
     assert cached["allocated_bytes"] == small["allocated_bytes"] == ag.memory_stats()["allocated_bytes"]
 
 
@@ -210,7 +216,8 @@ def test_pooled_memory_is_not_taken_for_zero():
     for n in (1, 7, 100, 5000):
         junk = ag.full((n,), 7.0)
         del junk
-        assert ag.zeros(n).sum().item() == 0.0 and ag.ones(n).sum().item() == n
+        assert ag.zeros(n).sum().item() == 0.0
+        assert ag.ones(n).sum().item() == n
         x = leaf(np.ones(n))
         x[:0].sum().backward()
         assert x.grad.abs().sum().item() == 0.0
@@ -228,6 +235,7 @@ def test_alignment():
 # ---------------------------------------------------------------------------------------------------------------------
 # Cycles that a user can make: the collector must find them
 
+
 def collected(build):
     gc.collect()
     gone = build()
@@ -238,8 +246,9 @@ def collected(build):
 def test_cycle_through_a_recorded_gradient():
     def build():
         x = leaf([1.0, 2.0])
-        (x ** 3).sum().backward(create_graph=True)
+        (x**3).sum().backward(create_graph=True)
         return weakref.ref(x)
+
     assert collected(build)
 
 
@@ -248,6 +257,7 @@ def test_cycle_through_an_attribute():
         x = leaf([1.0])
         x.note = [x]
         return weakref.ref(x)
+
     assert collected(build)
 
 
@@ -256,6 +266,7 @@ def test_cycle_through_an_attribute_of_a_result():
         x = leaf([1.0])
         x.result = x * 2
         return weakref.ref(x)
+
     assert collected(build)
 
 
@@ -267,6 +278,7 @@ def test_cycle_through_an_attribute_set_before_use():
         x.later.append(y.exp())
         del y
         return weakref.ref(x)
+
     assert collected(build)
 
 
@@ -276,6 +288,7 @@ def test_cycle_through_grad():
         x.grad = ag.tensor([1.0], dtype=ag.float64)
         x.grad.owner = x
         return weakref.ref(x)
+
     assert collected(build)
 
 
@@ -287,6 +300,7 @@ def test_cycle_through_an_in_place_result():
         y[0] = y[1]
         y.me = y
         return weakref.ref(y)
+
     assert collected(build)
 
 
@@ -298,7 +312,7 @@ def test_collector_while_graphs_live():
         x = leaf([[1.0, 2.0], [3.0, 4.0]])
         for _ in range(20):
             y = ((x @ x).tanh() + x.unbind(0)[0]).sum()
-            g, = ag.autograd.grad(y, x, create_graph=True)
+            (g,) = ag.autograd.grad(y, x, create_graph=True)
             (g * g).sum().backward()
         assert np.isfinite(x.grad.numpy()).all()
     finally:

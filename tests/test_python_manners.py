@@ -31,23 +31,31 @@ def test_repr(k):
 
 
 def test_repr_tells_dtype_gradient_and_size():
-    assert "float64" in repr(ag.tensor([1.0], dtype=ag.float64)) and "int32" in repr(ag.tensor([1], dtype=ag.int32))
-    assert "float32" not in repr(ag.tensor([1.0])) and "int64" not in repr(ag.tensor([1]))
+    assert "float64" in repr(ag.tensor([1.0], dtype=ag.float64))
+    assert "int32" in repr(ag.tensor([1], dtype=ag.int32))
+    assert "float32" not in repr(ag.tensor([1.0]))
+    assert "int64" not in repr(ag.tensor([1]))
     x = leaf([1.0])
-    assert "requires_grad=True" in repr(x) and "grad_fn=" in repr(x * 2)
+    assert "requires_grad=True" in repr(x)
+    assert "grad_fn=" in repr(x * 2)
     big = repr(ag.zeros(1000, 1000))
-    assert "..." in big and len(big) < 2000
+    assert "..." in big
+    assert len(big) < 2000
     assert "(0, 3)" in repr(ag.zeros(0, 3))
     text = repr(ag.tensor([math.nan, math.inf, -math.inf, 1e-30, 1e30]))
-    assert "nan" in text and "inf" in text and "-inf" in text
+    assert "nan" in text
+    assert "inf" in text
+    assert "-inf" in text
     assert repr(ag.tensor([[1.0, 2.0], [3.0, 4.0]])).count("\n") == 1
-    assert "1, 2" in repr(ag.tensor([[1, 2]]).expand(2, 2)) and "2, 1" in repr(ag.tensor([1, 2])[::-1])
+    assert "1, 2" in repr(ag.tensor([[1, 2]]).expand(2, 2))
+    assert "2, 1" in repr(ag.tensor([1, 2])[::-1])
     with ag.no_grad():
         assert "grad_fn" not in repr(x * 2)
 
 
 def test_format():
-    assert f"{ag.tensor(3.14159):.2f}" == "3.14" and f"{ag.tensor(7):5d}" == "    7"
+    assert f"{ag.tensor(3.14159):.2f}" == "3.14"
+    assert f"{ag.tensor(7):5d}" == "    7"
     assert f"{leaf(2.5):.1f}" == "2.5"
     assert f"{ag.tensor([1, 2])}" == str(ag.tensor([1, 2]))
     with pytest.raises(TypeError):
@@ -56,7 +64,10 @@ def test_format():
 
 def test_truth():
     """pytorch/pytorch#6318."""
-    assert bool(ag.tensor(1.0)) and not bool(ag.tensor([0.0])) and bool(ag.tensor([[math.nan]])) and not ag.tensor(False)
+    assert bool(ag.tensor(1.0))
+    assert not bool(ag.tensor([0.0]))
+    assert bool(ag.tensor([[math.nan]]))
+    assert not ag.tensor(False)
     for t in (ag.tensor([1.0, 2.0]), ag.tensor([1.0, 2.0]) == ag.tensor([1.0, 2.0]), ag.zeros(0)):
         with pytest.raises(RuntimeError, match="(?i)bool|ambiguous"):
             bool(t)
@@ -66,21 +77,49 @@ def test_membership_and_identity():
     a, b = ag.tensor([1.0, 2.0]), ag.tensor([1.0, 2.0])
     assert a in [a]
     assert [a, b].index(a) == 0
-    assert {a: 1}[a] == 1 and len({a, b, a}) == 2 and hash(a) == hash(a) and hash(a) != hash(b)
-    assert (a == None) is False and (a != None) is True     # noqa: E711
-    assert (a == "text") is False and (a != object()) is True
-    assert 1.0 in a and 5.0 not in a
+    assert {a: 1}[a] == 1
+    assert len({a, b, a}) == 2
+    assert hash(a) == hash(a)
+    assert hash(a) != hash(b)
+    assert (a == None) is False  # noqa: E711
+    assert (a != None) is True  # noqa: E711
+    assert (a == "text") is False
+    assert (a != object()) is True
+    assert 1.0 in a
+    assert 5.0 not in a
     with pytest.raises(TypeError):
-        a < None                                            # noqa: B015
+        a < None  # noqa: B015
     with pytest.raises(TypeError):
-        a < "text"                                          # noqa: B015
+        a < "text"  # noqa: B015
 
 
 def test_numbers():
-    assert float(ag.tensor(2.5)) == 2.5 and int(ag.tensor(7)) == 7 and int(ag.tensor([3.9])) == 3 and complex(ag.tensor(2.0)) == 2 + 0j
-    assert float(ag.tensor(0.1)) == float(np.float32(0.1)) and ag.tensor(0.1, dtype=ag.float64).item() == 0.1
-    assert operator.index(ag.tensor(3)) == 3 and [10, 20, 30][ag.tensor(1)] == 20 and list(range(ag.tensor(3))) == [0, 1, 2]
-    assert isinstance(ag.tensor(3).item(), int) and isinstance(ag.tensor(True).item(), bool) and isinstance(ag.tensor(1.0).item(), float)
+    assert (
+        float(ag.tensor(2.5)) == 2.5
+    )
+    assert (
+        int(ag.tensor(7)) == 7
+    )
+    assert (
+        int(ag.tensor([3.9])) == 3
+    )
+    assert (
+        complex(ag.tensor(2.0)) == 2 + 0j
+    )
+    assert float(ag.tensor(0.1)) == float(np.float32(0.1))
+    assert ag.tensor(0.1, dtype=ag.float64).item() == 0.1
+    assert operator.index(ag.tensor(3)) == 3
+    assert [10, 20, 30][ag.tensor(1)] == 20
+    assert list(range(ag.tensor(3))) == [0, 1, 2]
+    assert (
+        isinstance(ag.tensor(3).item(), int)
+    )
+    assert (
+        isinstance(ag.tensor(True).item(), bool)
+    )
+    assert (
+        isinstance(ag.tensor(1.0).item(), float)
+    )
     for t in (ag.tensor([1.0, 2.0]), ag.zeros(0)):
         for f in (float, int, lambda t: t.item()):
             with pytest.raises((RuntimeError, ValueError, TypeError)):
@@ -91,53 +130,85 @@ def test_numbers():
         operator.index(ag.tensor([1, 2]))
     with pytest.raises((ValueError, OverflowError, RuntimeError)):
         int(ag.tensor(math.nan))
-    assert math.sqrt(ag.tensor(4.0)) == 2.0 and round(float(ag.tensor(2.4))) == 2
+    assert math.sqrt(ag.tensor(4.0)) == 2.0
+    assert round(float(ag.tensor(2.4))) == 2
 
 
 def test_len_and_iteration():
     t = leaf([[1.0, 2.0], [3.0, 4.0]])
-    assert len(t) == 2 and [r.tolist() for r in t] == [[1.0, 2.0], [3.0, 4.0]]
+    assert len(t) == 2
+    assert [r.tolist() for r in t] == [[1.0, 2.0], [3.0, 4.0]]
     first, second = t
     (first * 2 + second).sum().backward()
     assert t.grad.tolist() == [[2.0, 2.0], [1.0, 1.0]]
-    assert list(ag.zeros(0)) == [] and [v.item() for v in ag.tensor([1, 2])] == [1, 2]
+    assert list(ag.zeros(0)) == []
+    assert [v.item() for v in ag.tensor([1, 2])] == [1, 2]
     assert [r.item() for r in reversed(ag.tensor([1, 2]))] == [2, 1]
     for f in (len, iter, list):
         with pytest.raises(TypeError, match="0-d"):
             f(ag.tensor(1.0))
-    assert max(ag.tensor([1.0, 3.0, 2.0])).item() == 3.0 and sum(ag.tensor([1.0, 2.0])).item() == 3.0
+    assert max(ag.tensor([1.0, 3.0, 2.0])).item() == 3.0
+    assert sum(ag.tensor([1.0, 2.0])).item() == 3.0
     assert sorted(ag.tensor([3, 1, 2]))[0].item() == 1
     x, (y, z) = ag.tensor(1), ag.tensor([2, 3])
     assert (x + y + z).item() == 6
-    assert [tuple(v.item() for v in p) for p in zip(ag.tensor([1, 2]), ag.tensor([3, 4]))] == [(1, 3), (2, 4)]
+    assert [tuple(v.item() for v in p) for p in zip(ag.tensor([1, 2]), ag.tensor([3, 4]), strict=True)] == [(1, 3), (2, 4)]
 
 
 def test_tolist():
-    assert ag.tensor([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]] and ag.tensor(1.5).tolist() == 1.5
-    assert ag.tensor([True]).tolist() == [True] and ag.zeros(2, 0).tolist() == [[], []]
+    assert ag.tensor([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
+    assert ag.tensor(1.5).tolist() == 1.5
+    assert ag.tensor([True]).tolist() == [True]
+    assert ag.zeros(2, 0).tolist() == [[], []]
     assert ag.tensor([[1, 2], [3, 4]]).t()[::-1].tolist() == [[2, 4], [1, 3]]
     assert leaf([1.0]).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickle(protocol):
-    for t in (ag.tensor([[1.0, 2.0], [3.0, 4.0]]), ag.tensor(3), ag.zeros(0, 2), ag.tensor([True, False]), ag.tensor([[1.0, 2.0]]).expand(3, 2), ag.tensor([1, 2, 3])[::-1],
-              ag.tensor([[1.0, 2.0], [3.0, 4.0]]).t(), leaf([1.0, 2.0])):
+    for t in (
+        ag.tensor([[1.0, 2.0], [3.0, 4.0]]),
+        ag.tensor(3),
+        ag.zeros(0, 2),
+        ag.tensor([True, False]),
+        ag.tensor([[1.0, 2.0]]).expand(3, 2),
+        ag.tensor([1, 2, 3])[::-1],
+        ag.tensor([[1.0, 2.0], [3.0, 4.0]]).t(),
+        leaf([1.0, 2.0]),
+    ):
         u = pickle.loads(pickle.dumps(t, protocol))
-        assert type(u) is type(t) and u.dtype == t.dtype and np.array_equal(array(u), array(t)) and u.requires_grad == t.requires_grad
-        assert u.shape == t.shape and u.is_leaf
+        assert (
+            type(u) is type(t)
+        )
+        assert (
+            u.dtype == t.dtype
+        )
+        assert (
+            np.array_equal(array(u), array(t))
+        )
+        assert (
+            u.requires_grad == t.requires_grad
+        )
+        assert u.shape == t.shape
+        assert u.is_leaf
 
 
 def test_pickled_dtype():
-    assert pickle.loads(pickle.dumps(ag.float32)) is ag.float32 and copy.deepcopy(ag.int64) is ag.int64
+    assert pickle.loads(pickle.dumps(ag.float32)) is ag.float32
+    assert copy.deepcopy(ag.int64) is ag.int64
 
 
 def test_copy():
     x = leaf([1.0, 2.0])
     c = copy.copy(x)
-    assert c is not x and c.data_ptr() == x.data_ptr() and c.requires_grad
+    assert c is not x
+    assert c.data_ptr() == x.data_ptr()
+    assert c.requires_grad
     d = copy.deepcopy(x)
-    assert d.data_ptr() != x.data_ptr() and d.requires_grad and d.is_leaf and d.tolist() == x.tolist()
+    assert d.data_ptr() != x.data_ptr()
+    assert d.requires_grad
+    assert d.is_leaf
+    assert d.tolist() == x.tolist()
 
 
 def test_deepcopy():
@@ -145,11 +216,13 @@ def test_deepcopy():
     a = leaf([1.0])
     (a * 3).sum().backward()
     b = copy.deepcopy(a)
-    assert b.grad.tolist() == [3.0] and b.grad is not a.grad
+    assert b.grad.tolist() == [3.0]
+    assert b.grad is not a.grad
     with ag.no_grad():
         b.add_(1)
         b.grad.add_(1)
-    assert a.tolist() == [1.0] and a.grad.tolist() == [3.0]
+    assert a.tolist() == [1.0]
+    assert a.grad.tolist() == [3.0]
     with pytest.raises(RuntimeError, match="(?i)leaf|graph"):
         copy.deepcopy(a * 2)
     assert copy.deepcopy((a * 2).detach()).tolist() == [2.0]
@@ -158,16 +231,18 @@ def test_deepcopy():
     base = ag.tensor([1.0, 2.0, 3.0])
     whole, part = copy.deepcopy((base, base[1:]))
     whole[1] = 9.0
-    assert part[0].item() == 9.0            # what shared storage, shares it still
+    assert part[0].item() == 9.0  # what shared storage, shares it still
 
 
 def test_attributes_and_subclass_free_use():
     t = ag.tensor([1.0])
     t.note = "kept"
-    assert t.note == "kept" and not hasattr(t, "other")
+    assert t.note == "kept"
+    assert not hasattr(t, "other")
     with pytest.raises(AttributeError):
         t.shape_ = t.no_such_method()
-    assert isinstance(t, ag.Tensor) and type(t + 1) is ag.Tensor
+    assert isinstance(t, ag.Tensor)
+    assert type(t + 1) is ag.Tensor
     with pytest.raises(AttributeError):
         del t.shape
 
@@ -177,8 +252,11 @@ COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, 
 
 
 @pytest.mark.parametrize("op", OPERATORS + COMPARISONS)
-@pytest.mark.parametrize("other", [np.float64(2.0), np.float32(2.0), np.int64(2), np.array([1.0, 2.0]), np.array([[2.0], [3.0]]), np.array(2.0), 2, 2.0, True],
-                         ids=lambda o: f"{type(o).__name__}{getattr(o, 'shape', '')}")
+@pytest.mark.parametrize(
+    "other",
+    [np.float64(2.0), np.float32(2.0), np.int64(2), np.array([1.0, 2.0]), np.array([[2.0], [3.0]]), np.array(2.0), 2, 2.0, True],
+    ids=lambda o: f"{type(o).__name__}{getattr(o, 'shape', '')}",
+)
 def test_numpy_and_numbers_on_either_side(op, other):
     """A tensor comes out whichever side it stands on, never an array of objects."""
     if op is operator.sub and other is True:
@@ -193,7 +271,8 @@ def test_numpy_and_numbers_on_either_side(op, other):
 def test_matmul_with_arrays():
     a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     for result in (ag.tensor(a) @ b, a @ ag.tensor(b), ag.tensor(a) @ ag.tensor(b)):
-        assert isinstance(result, ag.Tensor) and np.array_equal(array(result), a @ b)
+        assert isinstance(result, ag.Tensor)
+        assert np.array_equal(array(result), a @ b)
 
 
 def test_gradient_with_arrays_on_the_left():
@@ -230,22 +309,41 @@ def test_reflected_operators_of_other_classes():
 
         def __rmatmul__(self, other):
             return "mine"
-    assert ag.tensor([1.0]) + Mine() == "mine" and ag.tensor([1.0]) @ Mine() == "mine"
+
+    assert ag.tensor([1.0]) + Mine() == "mine"
+    assert ag.tensor([1.0]) @ Mine() == "mine"
 
 
 def test_numpy_functions_of_tensors():
     t = ag.tensor([1.0, 4.0])
     assert np.allclose(np.asarray(np.sqrt(array(t))), [1.0, 2.0])
-    assert np.array_equal(np.stack([t, t]), np.array([[1.0, 4.0]] * 2)) and np.mean(np.asarray(t)) == 2.5
+    assert np.array_equal(np.stack([t, t]), np.array([[1.0, 4.0]] * 2))
+    assert np.mean(np.asarray(t)) == 2.5
     assert np.array_equal(np.arange(5)[np.asarray(ag.tensor([1, 3]))], [1, 3])
 
 
 def test_chained_precedence():
     """S3-32: operator precedence as written; unary minus, powers, products."""
     x = ag.tensor(3.0)
-    assert (-x ** 2).item() == -9.0 and (2 ** -x).item() == 0.125 and (1 / (1 + x)).item() == 0.25 and (x * 2 ** 3).item() == 24.0
-    assert (+x).item() == 3.0 and (2 - x - 1).item() == -2.0 and (12 / x / 2).item() == 2.0 and (~ag.tensor([True])).tolist() == [False]
-    assert divmod(7, 3) == (2, 1) and (7 // x).item() == 2.0 and (7 % x).item() == 1.0
+    assert (-(x**2)).item() == -9.0
+    assert (2**-x).item() == 0.125
+    assert (1 / (1 + x)).item() == 0.25
+    assert (x * 2**3).item() == 24.0
+    assert (
+        (+x).item() == 3.0
+    )
+    assert (
+        (2 - x - 1).item() == -2.0
+    )
+    assert (
+        (12 / x / 2).item() == 2.0
+    )
+    assert (
+        (~ag.tensor([True])).tolist() == [False]
+    )
+    assert divmod(7, 3) == (2, 1)
+    assert (7 // x).item() == 2.0
+    assert (7 % x).item() == 1.0
 
 
 def test_docstrings():
