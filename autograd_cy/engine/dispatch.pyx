@@ -435,7 +435,7 @@ cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, 
     cdef Layout* layout
     cdef PyObject* out = NULL
     cdef PyObject* reduced
-    cdef int dtype, i, status
+    cdef int dtype, i, status, tensors = 0
     for i in range(n):
         status = read_operand(args[i], &given[i])
         if status == 2:
@@ -446,6 +446,10 @@ cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, 
             return <PyObject*> NotImplemented
         used[i] = given[i]
         kept[i] = NULL
+        tensors += given[i].tensor != NULL
+    if not tensors:
+        Py_INCREF(NotImplemented)
+        return <PyObject*> NotImplemented
     read_attrs(opcode, attrs, values)
     try:
         dtype = convert_operands(opcode, n, used, kept)

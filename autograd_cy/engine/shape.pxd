@@ -13,3 +13,4 @@ cdef int axis_of(object dim, int ndim, str name) except -1
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1
 cdef object own(PyObject* o)
 cdef object contiguous(Tensor x)
+cdef object sliced(Tensor x, tuple index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset)

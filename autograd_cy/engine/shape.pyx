@@ -13,7 +13,8 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.dispatch cimport (
     MAX_OPS, as_operand_tensor, contiguous_of, converted, copy_into, copy_of, default_dtype, promote,
 )
-from autograd_cy.engine.gradients cimport Backward, backwards, sum_to_layout
+from autograd_cy.array.storage cimport storage_decref, storage_incref
+from autograd_cy.engine.gradients cimport sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.record cimport (
@@ -343,11 +344,23 @@ cdef Layout* slice_layout(Tensor x, tuple index, Py_ssize_t* offset) except NULL
     return layout_strided(x.layout.ndim, shape, strides)
 
 
-def slice_axes(Tensor x, tuple index):
-    """x[start : start + length * step : step] along every axis. A view."""
+cdef object sliced(Tensor x, tuple index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
+    """A recorded slice whose layout is known."""
+    cdef Layout* layout = layout_strided(ndim, shape, strides)
+    return view_of(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index, shape_tuple(layout)) if wants_grad(x) else None)
+
+
+def slice_axes(Tensor x, tuple index, shape=None):
+    """x[start : start + length * step : step] along every axis, in `shape` (None: as it comes). A view."""
     cdef Py_ssize_t offset
     cdef Layout* layout = slice_layout(x, index, &offset)
-    return view_of(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index,))
+    cdef Layout* shaped
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    if shape is not None:
+        shaped = layout_view(layout, read_shape(shape, sizes, "slice"), sizes)
+        layout_decref(layout)
+        layout = shaped
+    return view_of(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index, shape_tuple(layout)))
 
 
 def unslice(Tensor x, shape, tuple index):
@@ -356,7 +369,8 @@ def unslice(Tensor x, shape, tuple index):
     cdef Py_ssize_t offset
     cdef PyObject* inputs[1]
     cdef Layout* layout = slice_layout(out, index, &offset)
-    copy_into(own(tensor_alias(out, layout, out.data + offset * itemsize_of(x.dtype_))), x)
+    cdef Layout* seen = layout_view(x.layout, layout.ndim, layout.dims)
+    copy_into(own(tensor_alias(out, layout, out.data + offset * itemsize_of(x.dtype_))), own(tensor_alias(x, seen, x.data)))
     if any_wants_grad(1, fill_one(inputs, x)):
         attrs = (shape, index)
         record(UNSLICE, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
@@ -703,3 +717,16 @@ def unbind(x, dim=0):
     if a.layout.ndim == 0:
         raise ValueError("unbind: a 0-d tensor has no dimension to unbind")
     return tuple([squeeze(part, axis) for part in pieces(a, [1] * a.layout.dims[axis], axis)])
+
+
+def set_data(Tensor self, Tensor value):
+    """Let the tensor show the memory of `value`: `x.data = value`. Shape and dtype may change only without a history."""
+    if value.dtype_ != self.dtype_:
+        raise RuntimeError(f"data: expected dtype {self.dtype.name}, got {value.dtype.name}")
+    if self.node != NULL:
+        raise RuntimeError("data: only the memory of leaf tensors can be exchanged")
+    storage_incref(value.storage)
+    layout_incref(value.layout)
+    storage_decref(self.storage)
+    layout_decref(self.layout)
+    self.storage, self.layout, self.data = value.storage, value.layout, value.data

@@ -235,6 +235,85 @@ def loop_modules():
     return {"loops": "\n\n\n".join(parts) + "\n"}
 
 
+# ---- the public functions of elementwise rows
+
+_FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table.py by autograd_cy/ops/codegen.py: do not edit.
+
+from cpython.object cimport PyObject
+
+from autograd_cy.engine.dispatch cimport binary, inplace, inplace_with, unary, unary_with
+from autograd_cy.engine.shape cimport own
+from autograd_cy.engine.tensor cimport is_tensor
+
+from autograd_cy.engine.tensor import OPCODES
+
+
+cdef object combined(str name, object result):
+    if result is NotImplemented:
+        raise TypeError(f"{name}: expected tensors (or a tensor and a number)")
+    return result
+
+
+cdef int need_tensor(object x, str name) except -1:
+    if not is_tensor(<PyObject*> x):
+        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+    return 0
+"""
+
+_UNARY = '''
+cdef int {NAME} = OPCODES["{name}"]
+
+
+def {name}(input{signature}):
+    """{doc}"""
+{attrs}    return own({call})
+
+
+def {name}_(input{signature}):
+    """In place: {doc}"""
+    cdef PyObject* args[1]
+    need_tensor(input, "{name}_")
+    args[0] = <PyObject*> input
+{attrs}    return own(inplace_with({NAME}, 1, args, {attrs_pointer}))
+'''
+
+_BINARY = '''
+cdef int {NAME} = OPCODES["{name}"]
+
+
+def {name}(input, other):
+    """{doc}; a is `input`, b is `other`."""
+    return combined("{name}", own(binary({NAME}, <PyObject*> input, <PyObject*> other)))
+
+
+def {name}_(input, other):
+    """In place: {doc}; a is `input`, b is `other`."""
+    need_tensor(input, "{name}_")
+    return combined("{name}_", own(inplace({NAME}, <PyObject*> input, <PyObject*> other)))
+'''
+
+
+def function_module():
+    """Cython source of a function for every public elementwise row, and of its in-place form."""
+    parts = [_FUNCTIONS_HEAD]
+    for row in TABLE.values():
+        if row.kind != "elementwise" or not row.public:
+            continue
+        doc = row.doc[0].upper() + row.doc[1:] + (f" ({row.special})" if row.special else "")
+        values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "", "attrs_pointer": "NULL"}
+        if len(row.inputs) == 1:
+            values["call"] = f"unary({values['NAME']}, <PyObject*> input)"
+            if row.attrs:
+                values["signature"] = "".join(f", {a}={d:g}" for a, d in zip(row.attrs, row.defaults, strict=True))
+                values["attrs"] = f"    attrs = ({', '.join(f'float({a})' for a in row.attrs)},)\n"
+                values["attrs_pointer"] = "<PyObject*> attrs"
+                values["call"] = f"unary_with({values['NAME']}, <PyObject*> input, <PyObject*> attrs)"
+            parts.append(_UNARY.format(**values))
+        else:
+            parts.append(_BINARY.format(**values))
+    return "\n".join(parts)
+
+
 if __name__ == "__main__":
     import sys
     wanted = sys.argv[1:] or list(TABLE)

@@ -32,6 +32,8 @@ class Row:
     types: dict = field(default_factory=dict)
     special: str = ""
     aux: tuple = ()
+    defaults: tuple = ()
+    public: bool = True
 
     def parameters(self, name):
         """The names that the rule for input `name` needs."""
@@ -51,14 +53,15 @@ TABLE = {}
 def _row(name, inputs, forward, rules, **options):
     if name in TABLE:
         raise ValueError(f"two rows are named {name!r}")
-    attrs = options.pop("attrs", "")
+    attrs = [a.partition("=") for a in options.pop("attrs", "").split()]
+    options["defaults"] = tuple(float(value) for _, equals, value in attrs if equals)
     inputs = tuple(inputs.replace("*", "").split())
     options["aux"] = tuple(options.pop("aux", "").split())
     rules = {key[1:]: rule for key, rule in rules.items()}
     unknown = set(rules) - set(inputs)
     if unknown:
         raise ValueError(f"{name}: derivatives for {sorted(unknown)}, which are not inputs")
-    TABLE[name] = Row(name, inputs, tuple(attrs.split()), forward, rules, **options)
+    TABLE[name] = Row(name, inputs, tuple(a for a, _, _ in attrs), forward, rules, **options)
 
 
 def _rules(options):

@@ -68,10 +68,10 @@ unary("erf", lambda x: erf(x), dx=lambda g, x: g * (TWO_OVER_SQRT_PI * exp(-x * 
 unary("sigmoid", lambda x: sigmoid(x), dx=lambda g, y: g * ((1 - y) * y), doc="1 / (1 + e ** -x)")
 unary("logsigmoid", lambda x: logsigmoid(x), dx=lambda g, x: g * sigmoid(-x), doc="log(sigmoid(x)), exact in the tails")
 unary("relu", lambda x: where(x < 0, 0, x), dx=lambda g, y: where(y <= 0, 0, g), dtypes="number", doc="max(x, 0)", special="x = 0: 0")
-unary("leaky_relu", lambda x, negative_slope: where(x > 0, x, x * negative_slope), attrs="negative_slope",
+unary("leaky_relu", lambda x, negative_slope: where(x > 0, x, x * negative_slope), attrs="negative_slope=0.01",
       dx=lambda g, x, negative_slope: where(x > 0, g, g * negative_slope), doc="x if x > 0, else negative_slope * x",
       special="x = 0: negative_slope")
-unary("elu", lambda x, alpha: where(x > 0, x, alpha * expm1(x)), attrs="alpha",
+unary("elu", lambda x, alpha: where(x > 0, x, alpha * expm1(x)), attrs="alpha=1",
       dx=lambda g, x, alpha: where(x > 0, g, g * (alpha * exp(x))), doc="x if x > 0, else alpha * (e ** x - 1)", special="x = 0: alpha")
 unary("gelu", lambda x: 0.5 * x * (1 + erf(x * SQRT_HALF)),
       dx=lambda g, x: g * (0.5 * (1 + erf(x * SQRT_HALF)) + x * (INV_SQRT_2PI * exp(-0.5 * x * x))),
@@ -80,7 +80,7 @@ unary("gelu_tanh", lambda x: 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 
       dx=lambda g, x: g * _gelu_tanh_slope(x, tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
       doc="gelu by its tanh approximation (Hendrycks and Gimpel, 2016)")
 unary("silu", lambda x: x * sigmoid(x), dx=lambda g, x: g * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))), doc="x * sigmoid(x)")
-unary("softplus", lambda x, beta, threshold: where(x * beta > threshold, x, softplus(x * beta) / beta), attrs="beta threshold",
+unary("softplus", lambda x, beta, threshold: where(x * beta > threshold, x, softplus(x * beta) / beta), attrs="beta=1 threshold=20",
       dx=lambda g, x, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta)),
       doc="log(1 + e ** (beta * x)) / beta, and x itself where beta * x > threshold")
 
@@ -95,11 +95,11 @@ binary("maximum", lambda a, b: maximum(a, b), da=lambda g, a, b: where(a > b, g,
        db=lambda g, a, b: where(b > a, g, where(a == b, g * 0.5, 0)), dtypes="all", doc="the larger of a and b; NaN wins", special="a = b: half each")
 binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a < b, g, where(a == b, g * 0.5, 0)),
        db=lambda g, a, b: where(b < a, g, where(a == b, g * 0.5, 0)), dtypes="all", doc="the smaller of a and b; NaN wins", special="a = b: half each")
-unary("clamp", lambda x, min, max: where(x < min, min, where(x > max, max, x)), attrs="min max",
+unary("clamp", lambda x, min, max: where(x < min, min, where(x > max, max, x)), attrs="min max", public=False,
       dx=lambda g, x, min, max: where(logical_and(x >= min, x <= max), g, 0), dtypes="number", doc="x limited to [min, max]",
       special="at the bounds: 1")
 ternary("where", "c a b", lambda c, a, b: where(c, a, b), da=lambda g, c: where(c, g, 0), db=lambda g, c: where(c, 0, g),
-        dtypes="all", types={"c": "bool"}, doc="a where c is true, else b")
+        public=False, dtypes="all", types={"c": "bool"}, doc="a where c is true, else b")
 unary("floor", lambda x: floor(x), dx=lambda g: g * 0, dtypes="number", doc="largest integer <= x", special="0 everywhere")
 unary("ceil", lambda x: ceil(x), dx=lambda g: g * 0, dtypes="number", doc="smallest integer >= x", special="0 everywhere")
 unary("round", lambda x: round(x), dx=lambda g: g * 0, dtypes="number", doc="nearest integer, halves to even", special="0 everywhere")
@@ -123,15 +123,15 @@ unary("isfinite", lambda x: isfinite(x), dtypes="all", result="bool", doc="wheth
 
 # ---- losses, elementwise: `reduced` ops in the engine follow them by a sum or a mean in the same node
 
-binary("mse_loss", lambda x, t: (x - t) * (x - t), inputs="x t", dx=lambda g, x, t: g * ((x - t) + (x - t)),
+binary("mse_loss", lambda x, t: (x - t) * (x - t), inputs="x t", public=False, dx=lambda g, x, t: g * ((x - t) + (x - t)),
        dt=lambda g, x, t: -g * ((x - t) + (x - t)), doc="(x - t) ** 2")
-binary("l1_loss", lambda x, t: abs(x - t), inputs="x t", dx=lambda g, x, t: g * sign(x - t), dt=lambda g, x, t: -g * sign(x - t),
+binary("l1_loss", lambda x, t: abs(x - t), inputs="x t", public=False, dx=lambda g, x, t: g * sign(x - t), dt=lambda g, x, t: -g * sign(x - t),
        doc="|x - t|", special="x = t: 0")
-binary("binary_cross_entropy", lambda x, t: -(t * maximum(log(x), -100) + (1 - t) * maximum(log1p(-x), -100)), inputs="x t",
+binary("binary_cross_entropy", lambda x, t: -(t * maximum(log(x), -100) + (1 - t) * maximum(log1p(-x), -100)), inputs="x t", public=False,
        dx=lambda g, x, t: g * ((x - t) / maximum((1 - x) * x, 1e-12)),
        dt=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)),
        doc="-(t log x + (1 - t) log(1 - x)), each logarithm at least -100", special="x = 0 or 1: finite, as the logarithms are bounded")
-binary("binary_cross_entropy_with_logits", lambda x, t: (1 - t) * x + softplus(-x), inputs="x t",
+binary("binary_cross_entropy_with_logits", lambda x, t: (1 - t) * x + softplus(-x), inputs="x t", public=False,
        dx=lambda g, x, t: g * (sigmoid(x) - t), dt=lambda g, x: -g * x,
        doc="binary cross entropy of sigmoid(x), without overflow")
 
@@ -178,7 +178,7 @@ def _exclusive(x, axis, n):
         return x * 0 + 1
     half = n // 2
     everything = ((None, None, None),) * axis
-    low, high = slice(x, (*everything, (0, half, 1))), slice(x, (*everything, (half, n - half, 1)))
+    low, high = slice(x, (*everything, (0, half, 1)), None), slice(x, (*everything, (half, n - half, 1)), None)
     return concatenate((_exclusive(low, axis, half) * _product(high, axis, n - half),
                         _exclusive(high, axis, n - half) * _product(low, axis, half)), axis)
 
@@ -189,8 +189,8 @@ def _product(x, axis, n):
     if n == 1:
         return x
     half = n // 2
-    return (_product(slice(x, (*everything, (0, half, 1))), axis, half)
-            * _product(slice(x, (*everything, (half, n - half, 1))), axis, n - half))
+    return (_product(slice(x, (*everything, (0, half, 1)), None), axis, half)
+            * _product(slice(x, (*everything, (half, n - half, 1)), None), axis, n - half))
 
 
 def _norm_gradient(g, x, y, p, x_shape, dim, keepdim):
@@ -264,8 +264,9 @@ op("reshape", "x", kind="view", attrs="shape", dx=lambda g, x_shape: reshape(g, 
 op("permute", "x", kind="view", attrs="order", doc="axes in another order",
    dx=lambda g, order: permute(g, tuple(sorted(range(len(order)), key=order.__getitem__))))
 op("expand", "x", kind="view", attrs="shape", dx=lambda g, x_shape: sum_to(g, x_shape), doc="repeated along axes of size 1, without copying")
-op("slice", "x", kind="view", attrs="index", dx=lambda g, x_shape, index: unslice(g, x_shape, index), doc="start:stop:step along each axis")
-op("unslice", "x", attrs="shape index", dx=lambda g, index: slice(g, index), doc="x placed at a slice of zeros")
+op("slice", "x", kind="view", attrs="index shape", dx=lambda g, x_shape, index: unslice(g, x_shape, index),
+   doc="start:stop:step along each axis, in the given shape (axes of size 1 dropped or added)")
+op("unslice", "x", attrs="shape index", dx=lambda g, x_shape, index: slice(g, index, x_shape), doc="x placed at a slice of zeros")
 op("as_strided", "x", kind="view", attrs="base view", dx=lambda g, base, view: as_strided_back(g, base, view),
    doc="a window on memory laid out as `base`, with the shape, strides and offset of `view`")
 op("as_strided_back", "x", attrs="base view", dx=lambda g, base, view: as_strided(g, base, view), doc="x summed into zeros at a window")

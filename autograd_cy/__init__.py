@@ -1,0 +1,54 @@
+"""autograd_cy: PyTorch's habits at a hundredth of its overhead, on CPUs.
+
+Relies on NumPy, and on SciPy's BLAS from the first large product on. Everything public is reachable from here.
+"""
+
+from . import kernels  # noqa: F401  chooses and loads the loops before anything runs them
+from .array.dtypes import DType as dtype
+from .array.dtypes import DTYPES, bool, double, float, float32, float64, int, int32, int64, long, uint8
+from .array.storage import empty_cache, memory_stats, set_cache_limit
+from .engine import elementwise as _elementwise
+from .engine import methods as _methods
+from .engine.backward import get_engine, set_engine
+from .engine.creation import (
+    Generator, arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, manual_seed, ones, ones_like,
+    rand, rand_like, randint, randn, randn_like, randperm, tensor, zeros, zeros_like,
+)
+from .engine.dispatch import get_default_dtype, set_default_dtype
+from .engine.index import gather, nonzero
+from .engine.methods import add, broadcast_to, div, from_dlpack, narrow, select, sub
+from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .engine.node import set_record_lines
+from .engine.products import linear, matmul
+from .engine.reduce import (
+    all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var,
+)
+from .engine.selection import clamp, masked_fill, where
+from .engine.shape import (
+    cat, chunk, clone, detach, expand, flatten, movedim, permute, reshape, split, squeeze, stack, t, transpose, unbind, unsqueeze,
+)
+from .engine.tensor import Tensor
+from .kernels.gemm import get_num_threads, set_num_threads
+
+__version__ = "0.1.0"
+
+# The elementwise rows of the table, as functions: exp, tanh, maximum ...
+_names = [n for n in _methods._ELEMENTWISE if n not in globals()]
+globals().update({n: getattr(_elementwise, n) for n in _names})
+swapaxes, multiply, subtract, divide, true_divide, negative = transpose, _elementwise.mul, sub, div, div, _elementwise.neg
+absolute, greater, less, not_equal, clip, mm, bmm, dot, mv = (
+    _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp, matmul, matmul, matmul, matmul)
+concat = concatenate = cat
+inf, nan, pi, e = 1e400, 1e400 - 1e400, 3.141592653589793, 2.718281828459045
+
+from . import autograd, nn, optim  # noqa: E402  they build on the names above
+
+__all__ = [n for n in dir() if not n.startswith("_")]
+_LAZY = ("data", "utils", "tools", "ops")
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        import importlib
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,56 @@
+# The rows `where` and `clamp`, whose arguments need more than the generated functions do.
+#
+# Relies on dispatch. selection.py wraps the functions.
+
+from cpython.object cimport PyObject
+
+from autograd_cy.array.dtype cimport FLOAT64
+from autograd_cy.engine.dispatch cimport elementwise, inplace_with, unary_with
+from autograd_cy.engine.node cimport NO_REDUCTION
+from autograd_cy.engine.shape cimport own
+from autograd_cy.engine.tensor cimport Tensor, is_tensor
+
+from autograd_cy.engine.index import nonzero
+from autograd_cy.engine.tensor import OPCODES
+
+cdef int WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"]
+INF = float("inf")
+
+
+def where_rows(condition, a, b):
+    """The row `where`."""
+    cdef PyObject* args[3]
+    if not is_tensor(<PyObject*> condition):
+        raise TypeError(f"where: the condition must be a bool tensor, got {type(condition).__name__}")
+    args[0], args[1], args[2] = <PyObject*> condition, <PyObject*> a, <PyObject*> b
+    result = own(elementwise(WHERE, 3, args, NULL, NO_REDUCTION))
+    if result is NotImplemented:
+        raise TypeError(f"where: expected tensors or numbers, got {type(a).__name__} and {type(b).__name__}")
+    return result
+
+
+def nonzero_parts(condition):
+    """The positions of true elements."""
+    return nonzero(condition, as_tuple=True)
+
+
+cdef tuple bounds(object x, object low, object high, str name):
+    if not is_tensor(<PyObject*> x):
+        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+    if (<Tensor> x).dtype_ > FLOAT64:            # loops of integers need integer bounds
+        return (-(1 << 62) * 1.0 if low is None else float(low), (1 << 62) * 1.0 if high is None else float(high))
+    return (-INF if low is None else float(low), INF if high is None else float(high))
+
+
+def clamp_rows(x, low, high):
+    """The row `clamp`."""
+    attrs = bounds(x, low, high, "clamp")
+    return own(unary_with(CLAMP, <PyObject*> x, <PyObject*> attrs))
+
+
+def clamp_rows_(x, low, high):
+    """The row `clamp`, in place."""
+    cdef PyObject* args[1]
+    attrs = bounds(x, low, high, "clamp_")
+    args[0] = <PyObject*> x
+    return own(inplace_with(CLAMP, 1, args, <PyObject*> attrs))

@@ -1,0 +1,425 @@
+# Making tensors: from numbers, lists, arrays and memory; filled; random. And giving them back to NumPy and Python.
+#
+# Relies on array, dispatch, shape. Random numbers come from NumPy's bit generators.
+
+import math
+
+import numpy as np
+
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+from libc.string cimport memset
+
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport (
+    CONTIGUOUS, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_strided, shape_tuple,
+)
+from autograd_cy.array.storage cimport Storage, storage_foreign
+from autograd_cy.engine.dispatch cimport Operand_, converted, copy_into, default_dtype, number_tensor, write_number
+from autograd_cy.engine.node cimport SAVED_FLOAT, SAVED_INT
+from autograd_cy.engine.shape cimport own, read_shape
+from autograd_cy.engine.tensor cimport Tensor, tensor_new, tensor_wrap
+
+from autograd_cy.array.dtypes import DTYPES, as_dtype
+from autograd_cy.engine.shape import clone, convert, detach
+
+
+cdef object finish(Tensor t, object requires_grad):
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+cdef int code_of(object dtype, int otherwise) except -1:
+    return otherwise if dtype is None else as_dtype(dtype).code
+
+
+cdef Tensor allocate(object shape, int dtype, str name):
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Layout* layout = layout_contiguous(read_shape(shape, sizes, name), sizes)
+    try:
+        return own(tensor_new(layout, dtype))
+    finally:
+        layout_decref(layout)
+
+
+cdef object sizes_of(tuple size):
+    if len(size) == 1 and not hasattr(size[0], "__index__"):
+        return size[0]
+    return size
+
+
+# ---- from data
+
+def from_numpy(array):
+    """A tensor on the memory of a NumPy array: a change of one is seen in the other.
+
+    Raises TypeError for dtypes without a counterpart, ValueError for read-only arrays and strides that are no multiple of the item.
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"from_numpy: expected a NumPy array, got {type(array).__name__}")
+    return shared_with(array, True)
+
+
+cdef Tensor shared_with(object array, bint writable):
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int dtype = as_dtype(array.dtype).code
+    cdef Py_ssize_t itemsize = itemsize_of(dtype)
+    cdef int ndim = read_shape(array.shape, shape, "from_numpy")
+    cdef Layout* layout
+    cdef int i
+    if writable and not array.flags.writeable:
+        raise ValueError("from_numpy: the array is read-only; copy it with tensor()")
+    for i in range(ndim):
+        strides[i] = array.strides[i]
+        if strides[i] % itemsize:
+            raise ValueError(f"from_numpy: strides {array.strides} are no multiples of the item size {itemsize}; copy the array first")
+        strides[i] //= itemsize
+    if not array.flags.aligned:
+        raise ValueError("from_numpy: the array is not aligned; copy it first")
+    layout = layout_strided(ndim, shape, strides)
+    cdef Storage* storage = storage_foreign(<void*> <uintptr_t> array.ctypes.data, array.nbytes, array)
+    return own(tensor_wrap(storage, layout, storage.data, dtype))
+
+
+cdef Tensor copied_from(object array, int dtype):
+    """A contiguous tensor with the values of a NumPy array of any layout."""
+    cdef Tensor source
+    cdef Tensor out
+    if array.dtype.byteorder not in "=|" or not array.flags.aligned or array.dtype.kind not in "fiub" or any(
+            [s % array.itemsize for s in array.strides]):
+        array = np.array(array, dtype=array.dtype.newbyteorder("="))
+    if array.dtype.name not in NUMPY_NAMES:
+        raise TypeError(f"no dtype for NumPy's {array.dtype}; the dtypes are {', '.join(d.name for d in DTYPES)}")
+    source = shared_with(array, False)
+    out = allocate(array.shape, source.dtype_ if dtype < 0 else dtype, "tensor")
+    copy_into(out, source)
+    return out
+
+
+cdef set NUMPY_NAMES = {d.name for d in DTYPES}
+
+
+cdef object array_from_sequence(object data):
+    """Nested sequences of numbers (or tensors of one element) as a NumPy array."""
+    data = plain(data)
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise ValueError("tensor: the nested sequence is ragged: at some depth its parts differ in length") from None
+    except OverflowError as error:
+        raise ValueError(f"tensor: {error}") from None
+    if array.dtype.kind == "O":
+        if all([isinstance(v, int) for v in array.flat]):
+            raise ValueError("tensor: an integer is too large for int64")
+        raise TypeError(f"tensor: can't make a number of {next(type(v).__name__ for v in array.flat if not isinstance(v, (int, float)))}")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"tensor: can't make numbers of {array.dtype}")
+    return array
+
+
+cdef object plain(object data):
+    if isinstance(data, Tensor):
+        return data.detach().tolist()
+    if isinstance(data, (list, tuple)) and any([isinstance(v, (list, tuple, Tensor)) for v in data]):
+        return [plain(v) for v in data]
+    return data
+
+
+cdef bint holds_numpy_float64(object data):
+    """Whether the first leaf is a NumPy number (which keeps its dtype) and not a Python float."""
+    while isinstance(data, (list, tuple, range)) and len(data):
+        data = data[0]
+    return isinstance(data, (np.generic, np.ndarray)) or (isinstance(data, Tensor) and (<Tensor> data).dtype_ == FLOAT64)
+
+
+def tensor(data, *, dtype=None, requires_grad=False, device=None):
+    """A new tensor with a copy of `data`: a number, nested sequences, a NumPy array, a tensor, or anything array-like.
+
+    dtype: by default that of arrays and tensors; float32 for Python floats (see set_default_dtype), int64 for integers, bool for
+    bools. Raises ValueError for ragged sequences, TypeError for what is no number, RuntimeError for integers that should
+    require gradients.
+    """
+    cdef int code
+    cdef Tensor out
+    if isinstance(data, Tensor):
+        out = clone(detach(data))
+        return finish(convert(out, dtype) if dtype is not None else out, requires_grad)
+    if type(data) is float:
+        return finish(number_of(data, code_of(dtype, default_dtype())), requires_grad)
+    if isinstance(data, (np.ndarray, np.generic)) or (hasattr(data, "__array__") and not isinstance(data, (list, tuple))):
+        array = np.asarray(data)
+        if array.dtype.name not in NUMPY_NAMES and array.dtype.kind not in "fiub":
+            raise TypeError(f"tensor: no dtype for NumPy's {array.dtype}; the dtypes are {', '.join(d.name for d in DTYPES)}")
+        return finish(copied_from(array, code_of(dtype, -1)), requires_grad)
+    if not isinstance(data, (int, float, list, tuple, range)):
+        if isinstance(data, (str, bytes, dict, set)) or not hasattr(data, "__len__"):
+            raise TypeError(f"tensor: can't make a tensor of {type(data).__name__}")
+        data = list(data)
+    array = array_from_sequence(data)
+    code = -1
+    if dtype is not None:
+        code = as_dtype(dtype).code
+    elif array.dtype.kind == "f" and not holds_numpy_float64(data):
+        code = default_dtype()
+    elif array.dtype.kind in "iu" and array.dtype.name not in NUMPY_NAMES:
+        code = INT64
+    if array.dtype.name not in NUMPY_NAMES:
+        if array.dtype.kind == "u":
+            raise ValueError("tensor: an integer is too large for int64")
+        array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+    return finish(copied_from(array, code), requires_grad)
+
+
+cdef object number_of(object value, int dtype):
+    cdef Operand_ x
+    cdef Tensor t = allocate((), dtype, "tensor")
+    x.number = value
+    x.kind = SAVED_INT if isinstance(value, int) else SAVED_FLOAT
+    x.integer = value if isinstance(value, int) else 0
+    write_number(&x, dtype, t.data)
+    return t
+
+
+def as_tensor(data, dtype=None, device=None):
+    """As tensor(), but tensors of the right dtype are returned as they are and NumPy arrays are shared where possible."""
+    if isinstance(data, Tensor):
+        return data if dtype is None else convert(data, dtype)
+    if isinstance(data, np.ndarray) and data.dtype.name in NUMPY_NAMES and (dtype is None or as_dtype(dtype) is as_dtype(data.dtype.name)) \
+            and data.flags.writeable and data.flags.aligned and data.dtype.isnative and not any([s % data.itemsize for s in data.strides]):
+        return shared_with(data, True)
+    return tensor(data, dtype=dtype)
+
+
+def asarray(data, *, dtype=None, copy=None, requires_grad=False):
+    """As as_tensor; copy=True always copies."""
+    out = tensor(data, dtype=dtype) if copy else as_tensor(data, dtype=dtype)
+    return finish(out, requires_grad)
+
+
+# ---- to NumPy and Python
+
+def numpy(Tensor self, *, force=False):
+    """A NumPy array on the tensor's memory. RuntimeError for tensors that require gradients: use detach() first."""
+    if self.requires_grad_:
+        if not force:
+            raise RuntimeError("numpy: the tensor requires gradients, which NumPy would lose; use detach().numpy()")
+        self = detach(self)
+    return np.asarray(memoryview(self))
+
+
+def __array__(Tensor self, dtype=None, copy=None):
+    """The tensor as a NumPy array, for np.asarray and friends."""
+    array = numpy(self)
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def tolist(Tensor self):
+    """Nested lists of Python numbers; a number for a 0-d tensor."""
+    return np.asarray(memoryview(detach(self))).tolist()
+
+
+# ---- filled
+
+cdef Tensor fill(Tensor t, object value):
+    """Every element set; no history."""
+    copy_into(t, number_of(value, t.dtype_))
+    return t
+
+
+def empty(*size, dtype=None, requires_grad=False, device=None):
+    """A tensor whose values are not set."""
+    return finish(allocate(sizes_of(size), code_of(dtype, default_dtype()), "empty"), requires_grad)
+
+
+def zeros(*size, dtype=None, requires_grad=False, device=None):
+    """A tensor of zeros."""
+    cdef Tensor t = allocate(sizes_of(size), code_of(dtype, default_dtype()), "zeros")
+    memset(t.data, 0, t.layout.numel * itemsize_of(t.dtype_))
+    return finish(t, requires_grad)
+
+
+def ones(*size, dtype=None, requires_grad=False, device=None):
+    """A tensor of ones."""
+    return finish(fill(allocate(sizes_of(size), code_of(dtype, default_dtype()), "ones"), 1), requires_grad)
+
+
+def full(size, fill_value, *, dtype=None, requires_grad=False, device=None):
+    """A tensor of one value; the dtype follows the value by default (bool, int64, float32)."""
+    cdef int code
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    code = code_of(dtype, 5 if isinstance(fill_value, (bool, np.bool_)) else INT64 if isinstance(fill_value, (int, np.integer)) else default_dtype())
+    size = (size,) if isinstance(size, int) else size
+    return finish(fill(allocate(size, code, "full"), fill_value), requires_grad)
+
+
+def zeros_code(shape, int dtype):
+    """Zeros of a dtype code, for rules."""
+    cdef Tensor t = allocate(shape, dtype, "zeros")
+    memset(t.data, 0, t.layout.numel * itemsize_of(dtype))
+    return t
+
+
+def ones_code(shape, int dtype):
+    """Ones of a dtype code, for rules."""
+    return fill(allocate(shape, dtype, "ones"), 1)
+
+
+def empty_like(input, *, dtype=None, requires_grad=False):
+    """As empty, with the shape and dtype of `input`."""
+    return finish(allocate(input.shape, code_of(dtype, (<Tensor?> input).dtype_), "empty_like"), requires_grad)
+
+
+def zeros_like(input, *, dtype=None, requires_grad=False):
+    """As zeros, with the shape and dtype of `input`."""
+    return finish(zeros_code(input.shape, code_of(dtype, (<Tensor?> input).dtype_)), requires_grad)
+
+
+def ones_like(input, *, dtype=None, requires_grad=False):
+    """As ones, with the shape and dtype of `input`."""
+    return finish(ones_code(input.shape, code_of(dtype, (<Tensor?> input).dtype_)), requires_grad)
+
+
+def full_like(input, fill_value, *, dtype=None, requires_grad=False):
+    """As full, with the shape and dtype of `input`."""
+    return finish(fill(allocate(input.shape, code_of(dtype, (<Tensor?> input).dtype_), "full_like"), fill_value), requires_grad)
+
+
+def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=None):
+    """start, start + step, ... below end: ceil((end - start) / step) values; arange(n) counts from 0.
+
+    int64 for integers, else float32, by default. Raises ValueError where the step is 0 or leads away from the end.
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = [v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step)]
+    if step == 0:
+        raise ValueError("arange: the step must not be 0")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise ValueError(f"arange: the bounds must be finite, got {start} and {end}")
+    if (end - start) / step < 0:
+        raise ValueError(f"arange: a step of {step} leads away from {start} to {end}")
+    integers = all([isinstance(v, int) for v in (start, end, step)])
+    count = -((start - end) // step) if integers else math.ceil((end - start) / step)
+    code = code_of(dtype, INT64 if integers else default_dtype())
+    if integers:
+        if not -(1 << 63) <= start < 1 << 63:
+            raise ValueError(f"arange: {start} does not fit int64")
+        values = np.arange(count, dtype=np.int64) * step + start
+    else:
+        values = start + np.arange(count, dtype=np.float64) * step
+    return finish(copied_from(values, code), requires_grad)
+
+
+def linspace(start, end, steps, *, dtype=None, requires_grad=False, device=None):
+    """`steps` equally spaced values from start to end, both included."""
+    if steps < 0:
+        raise ValueError(f"linspace: steps must be at least 0, got {steps}")
+    return finish(copied_from(np.linspace(float(start), float(end), int(steps)), code_of(dtype, default_dtype())), requires_grad)
+
+
+def eye(n, m=None, *, dtype=None, requires_grad=False, device=None):
+    """Ones on the diagonal, zeros elsewhere, of shape (n, m or n)."""
+    if n < 0 or (m is not None and m < 0):
+        raise ValueError(f"eye: sizes must be at least 0, got {n} and {m}")
+    return finish(copied_from(np.eye(n, m, dtype=np.uint8), code_of(dtype, default_dtype())), requires_grad)
+
+
+# ---- random
+
+class Generator:
+    """A source of random numbers over NumPy's bit generator; `manual_seed` makes its numbers repeatable."""
+
+    def __init__(self, seed=None):
+        self.manual_seed(seed)
+
+    def manual_seed(self, seed):
+        """Start the sequence that belongs to `seed` (an integer; None: an unpredictable one)."""
+        if seed is not None:
+            seed = int(seed) & 0xFFFFFFFFFFFFFFFF
+        self.numpy = np.random.Generator(np.random.PCG64(seed))
+        return self
+
+    def get_state(self):
+        """What set_state takes to continue from here."""
+        return self.numpy.bit_generator.state
+
+    def set_state(self, state):
+        """Continue from a state of get_state."""
+        self.numpy.bit_generator.state = state
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed):
+    """Make the random numbers that follow repeatable; the default generator is returned."""
+    return default_generator.manual_seed(seed)
+
+
+cdef object source(object generator):
+    return (default_generator if generator is None else generator).numpy
+
+
+cdef int float_code(object dtype, str name) except -1:
+    cdef int code = code_of(dtype, default_dtype())
+    if code > FLOAT64:
+        raise RuntimeError(f"{name}: expected a floating-point dtype, got {DTYPES[code].name}")
+    return code
+
+
+def rand(*size, generator=None, dtype=None, requires_grad=False, device=None):
+    """Uniform random numbers from [0, 1)."""
+    cdef int code = float_code(dtype, "rand")
+    cdef Tensor t = allocate(sizes_of(size), code, "rand")
+    source(generator).random(dtype=DTYPES[code].name, out=numpy(t))
+    return finish(t, requires_grad)
+
+
+def randn(*size, generator=None, dtype=None, requires_grad=False, device=None):
+    """Normal random numbers of mean 0 and variance 1."""
+    cdef int code = float_code(dtype, "randn")
+    cdef Tensor t = allocate(sizes_of(size), code, "randn")
+    source(generator).standard_normal(dtype=DTYPES[code].name, out=numpy(t))
+    return finish(t, requires_grad)
+
+
+def rand_like(input, *, dtype=None, requires_grad=False):
+    """As rand, with the shape and dtype of `input`."""
+    return rand(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
+
+
+def randn_like(input, *, dtype=None, requires_grad=False):
+    """As randn, with the shape and dtype of `input`."""
+    return randn(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
+
+
+def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_grad=False):
+    """Random integers from [low, high) (or [0, low)), int64 by default."""
+    if size is None and high is not None and not isinstance(high, int):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if size is None:
+        raise TypeError("randint: size is required")
+    if low >= high:
+        raise ValueError(f"randint: low {low} must be below high {high}")
+    return finish(copied_from(np.asarray(source(generator).integers(low, high, size=tuple(size))), code_of(dtype, INT64)), requires_grad)
+
+
+def randperm(n, *, generator=None, dtype=None):
+    """A random permutation of 0 ... n - 1 (int64)."""
+    if n < 0:
+        raise ValueError(f"randperm: n must be at least 0, got {n}")
+    return copied_from(source(generator).permutation(n), code_of(dtype, INT64))
+
+
+def random_fill(Tensor t, draw, *args):
+    """Overwrite t in place by a method of NumPy's generator: for uniform_, normal_ and initialisers."""
+    cdef Tensor values = copied_from(np.asarray(getattr(default_generator.numpy, draw)(*args, size=t.shape)), t.dtype_)
+    return t.copy_(values)

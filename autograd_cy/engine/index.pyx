@@ -1,0 +1,526 @@
+# Indexing, read and written: numbers, slices, None, Ellipsis, arrays of integers and masks; gather and its gradient.
+#
+# Relies on array, kernels/index, shape, record. Tensor's [] and the rules of the table call it.
+#
+# An index is first split into slices, which make a view, and arrays, which a Plan holds (as NumPy defines it: numbers beside arrays
+# count as arrays; the axes of the arrays come first unless the arrays are neighbours).
+
+import numpy as np
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, UINT8, itemsize_of
+from autograd_cy.array.layout cimport (
+    OVERLAPPING, Layout, layout_contiguous, layout_decref, layout_expand, layout_strided, same_shape, shape_tuple, strides_of,
+)
+from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, converted, copy_into
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.node cimport Node, node_new, remember_line
+from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
+from autograd_cy.engine.shape cimport axis_of, own, sliced
+from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
+from autograd_cy.kernels.table cimport K
+
+from autograd_cy.engine.creation import tensor, zeros_code
+from autograd_cy.engine.gradients import FUNCTIONS
+from autograd_cy.engine.shape import clone, expand, permute, slice_axes, unsqueeze
+from autograd_cy.engine.tensor import OPCODES
+
+cdef int INDEX = OPCODES["index"], INDEX_BACK = OPCODES["index_back"], INDEX_FILL = OPCODES["index_fill"]
+cdef int INDEX_PUT = OPCODES["index_put"], GATHER = OPCODES["gather"], PUT = OPCODES["put"]
+
+
+# ---- numbers and slices
+
+cdef object basic(Tensor x, tuple items, str name):
+    """A view by numbers, slices, None and Ellipsis."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t offset = 0
+    cdef Py_ssize_t start, stop, step, size, length
+    cdef int axis = 0, n = 0, skip
+    cdef list index = [] if wants_grad(x) else None
+    cdef int named = 0
+    for item in items:
+        named += item is not None and item is not Ellipsis
+    if named > x.layout.ndim:
+        raise IndexError(f"{name}: {named} indices for a tensor of {x.layout.ndim} dimensions (shape {x.shape})")
+    for item in items:
+        if n >= MAX_NDIM:
+            raise IndexError(f"{name}: a tensor has at most {MAX_NDIM} dimensions")
+        if item is None:
+            shape[n], strides[n] = 1, 0
+            n += 1
+            continue
+        if item is Ellipsis:
+            for skip in range(x.layout.ndim - named):
+                shape[n], strides[n] = x.layout.dims[axis], strides_of(x.layout)[axis]
+                if index is not None:
+                    index.append((None, None, None))
+                n += 1
+                axis += 1
+            named = x.layout.ndim
+            continue
+        size = x.layout.dims[axis]
+        if type(item) is slice:
+            start, stop, step = item.indices(size)
+            length = max(0, (stop - start + step - (1 if step > 0 else -1)) // step) if step > 0 else max(0, (start - stop - step - 1) // -step)
+            shape[n], strides[n] = length, strides_of(x.layout)[axis] * step
+            n += 1
+        else:
+            start, length, step = item, 1, 1
+            if not -size <= start < size:
+                raise IndexError(f"{name}: index {start} is out of range for dim {axis} of size {size}")
+            if start < 0:
+                start += size
+        if length:
+            offset += start * strides_of(x.layout)[axis]
+        if index is not None:
+            index.append((start, length, step))
+        axis += 1
+    while axis < x.layout.ndim:
+        shape[n], strides[n] = x.layout.dims[axis], strides_of(x.layout)[axis]
+        n += 1
+        axis += 1
+    return sliced(x, tuple(index) if index is not None else None, n, shape, strides, offset)
+
+
+# ---- arrays
+
+cdef class Plan:
+    """Arrays of indices, checked and broadcast, and the slices beside them; private to the operation, so never changed."""
+
+    cdef tuple slices         # for every axis of x: a slice or None to insert an axis (arrays stand at a full slice)
+    cdef list axes            # axes of the sliced view that have an array
+    cdef list arrays          # int64 tensors, contiguous, all of one shape
+    cdef tuple shape          # of the arrays, broadcast
+    cdef int position         # where the arrays' axes stand in the result
+
+    cdef Tensor view(self, Tensor x):
+        """x by the slices only; no history."""
+        return basic(x.detach(), self.slices, "index")
+
+
+cdef bint is_basic(object item) except -1:
+    return item is None or item is Ellipsis or type(item) is slice or type(item) is int
+
+
+cdef object normalised(object item, str name):
+    """A number, slice, None or Ellipsis as it is; anything else as an int64 or bool tensor."""
+    cdef Tensor t
+    if is_basic(item):
+        return item
+    if isinstance(item, slice):
+        return slice(*[None if v is None else v.__index__() for v in (item.start, item.stop, item.step)])
+    if isinstance(item, (bool, np.bool_)):
+        return tensor(bool(item))
+    if isinstance(item, np.integer):
+        return int(item)
+    if isinstance(item, Tensor):
+        t = item
+    elif isinstance(item, (list, tuple, np.ndarray, range)):
+        t = tensor(item, dtype=None)
+        if t.layout.numel == 0 and not isinstance(item, np.ndarray):
+            t = own(converted(t, INT64))
+    elif hasattr(item, "__index__"):
+        return item.__index__()
+    else:
+        raise IndexError(f"{name}: an index must be an integer, slice, None, Ellipsis or an array of integers or bools, "
+                         f"got {type(item).__name__}")
+    if t.dtype_ <= FLOAT64:
+        raise IndexError(f"{name}: an index must hold integers or bools, got dtype {t.dtype.name}")
+    if t.layout.ndim == 0 and t.dtype_ != BOOL:
+        return t.item()
+    return t.detach()
+
+
+cdef list mask_arrays(Tensor mask):
+    """The positions of the true elements: an int64 tensor for every axis of the mask."""
+    cdef Py_ssize_t n = K.count_nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout))
+    cdef Tensor rows = zeros_code((n, mask.layout.ndim), INT64)
+    K.nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout), <long long*> rows.data)
+    return [own(contiguous_of(slice_axes(rows, ((None, None, None), (i, 1, 1)), (n,)))) for i in range(mask.layout.ndim)]
+
+
+cdef Plan make_plan(Tensor x, list items, str name):
+    cdef Plan plan = Plan()
+    cdef list slices = []
+    cdef list where = []      # for every array: the axis of the sliced view
+    cdef int used = 0, axis = 0, out = 0
+    cdef Tensor item
+    for i in items:
+        if i is not None and i is not Ellipsis:
+            used += (<Tensor> i).layout.ndim if isinstance(i, Tensor) and (<Tensor> i).dtype_ == BOOL else 1
+    if used > x.layout.ndim:
+        raise IndexError(f"{name}: {used} indices for a tensor of {x.layout.ndim} dimensions (shape {x.shape})")
+    plan.arrays = []
+    places = []               # positions among the items, to see whether the arrays are neighbours
+    for number, i in enumerate(items):
+        if i is None:
+            slices.append(None)
+            out += 1
+        elif i is Ellipsis:
+            for _ in range(x.layout.ndim - used):
+                slices.append(slice(None))
+                out += 1
+                axis += 1
+        elif type(i) is slice:
+            slices.append(i)
+            out += 1
+            axis += 1
+        else:
+            places.append(number)
+            if type(i) is int:
+                plan.arrays.append(tensor(i))
+                where.append(out)
+                slices.append(slice(None))
+                out += 1
+                axis += 1
+                continue
+            item = i
+            if item.dtype_ == BOOL:
+                if shape_tuple(item.layout) != x.shape[axis:axis + item.layout.ndim]:
+                    raise IndexError(f"{name}: a mask of shape {item.shape} does not fit the dims {x.shape[axis:axis + item.layout.ndim]} "
+                                     f"of a tensor of shape {x.shape}")
+                if item.layout.ndim == 0:       # x[True], x[False]: a new axis of size 1 or 0
+                    plan.arrays.append(tensor([0] if item.item() else [], dtype="int64"))
+                    where.append(out)
+                    slices.append(None)
+                    out += 1
+                    continue
+                parts = mask_arrays(item)
+            else:
+                parts = [own(converted(item, INT64))]
+            for part in parts:
+                plan.arrays.append(part)
+                where.append(out)
+                slices.append(slice(None))
+                out += 1
+                axis += 1
+    plan.slices = tuple(slices)
+    plan.axes = where
+    try:
+        plan.shape = np.broadcast_shapes(*[a.shape for a in plan.arrays])
+    except ValueError:
+        raise IndexError(f"{name}: index arrays of shapes {' and '.join([str(a.shape) for a in plan.arrays])} do not broadcast "
+                         f"against each other") from None
+    together = places[len(places) - 1] - places[0] == len(places) - 1
+    plan.position = where[0] if together else 0
+    plan.arrays = [own(contiguous_of(expand(a, plan.shape))) for a in plan.arrays]
+    if plan.arrays and any([a.untyped_storage() == i.untyped_storage() for a in plan.arrays for i in items if isinstance(i, Tensor)]):
+        plan.arrays = [clone(a) for a in plan.arrays]
+    return plan
+
+
+cdef struct Inner:            # the axes without an array
+    int ndim
+    Py_ssize_t shape[MAX_NDIM]
+    Py_ssize_t strides[MAX_NDIM]
+
+
+cdef Tensor offsets_of(Plan plan, Tensor view, Inner* inner, str name):
+    """Offsets into the view's memory for every element of the arrays; IndexError where one is out of range."""
+    cdef const long long* arrays[MAX_NDIM]
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Tensor offsets = zeros_code(plan.shape, INT64)
+    cdef Py_ssize_t bad
+    cdef int i, k = 0
+    inner.ndim = 0
+    for i in range(view.layout.ndim):
+        if i in plan.axes:
+            arrays[k] = <const long long*> (<Tensor> plan.arrays[k]).data
+            sizes[k], strides[k] = view.layout.dims[i], strides_of(view.layout)[i]
+            k += 1
+        else:
+            inner.shape[inner.ndim], inner.strides[inner.ndim] = view.layout.dims[i], strides_of(view.layout)[i]
+            inner.ndim += 1
+    bad = K.index_offsets(offsets.layout.numel, k, arrays, sizes, strides, <Py_ssize_t*> offsets.data)
+    if bad >= 0:
+        for i in range(k):
+            if not -sizes[i] <= arrays[i][bad] < sizes[i]:
+                raise IndexError(f"{name}: index {arrays[i][bad]} is out of range for dim {plan.axes[i]} of size {sizes[i]}")
+    return offsets
+
+
+cdef tuple result_shape(Plan plan, Inner* inner):
+    """Shape with the arrays' axes first."""
+    return (*plan.shape, *[inner.shape[i] for i in range(inner.ndim)])
+
+
+cdef object arrays_in_place(Plan plan, object out):
+    """From arrays' axes first to where they stand."""
+    cdef int n = len(plan.shape)
+    if plan.position == 0 or n == 0:
+        return out
+    order = list(range(n, n + plan.position)) + list(range(n)) + list(range(n + plan.position, out.ndim))
+    return permute(out, tuple(order))
+
+
+cdef object arrays_first(Plan plan, object g):
+    cdef int n = len(plan.shape)
+    if plan.position == 0 or n == 0:
+        return g
+    order = list(range(plan.position, plan.position + n)) + list(range(plan.position)) + list(range(plan.position + n, g.ndim))
+    return permute(g, tuple(order))
+
+
+def index(Tensor x, Plan plan):
+    """The elements that the plan chooses."""
+    cdef Inner inner
+    cdef Tensor view = plan.view(x)
+    cdef Tensor offsets = offsets_of(plan, view, &inner, "index")
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Layout* layout
+    cdef Tensor out
+    cdef Tensor placed
+    cdef PyObject* inputs[1]
+    cdef int n = 0
+    if len(plan.shape) + inner.ndim > MAX_NDIM:
+        raise IndexError(f"index: the result has more than {MAX_NDIM} dimensions")
+    for size in result_shape(plan, &inner):
+        shape[n] = size
+        n += 1
+    layout = layout_contiguous(n, shape)
+    out = own(tensor_new(layout, x.dtype_))
+    layout_decref(layout)
+    K.gather(itemsize_of(x.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, inner.ndim, inner.shape, inner.strides,
+             view.data, out.data)
+    placed = arrays_in_place(plan, out)
+    if placed is not out:
+        placed = placed.detach()                # its memory is its own: no view of anything
+    inputs[0] = <PyObject*> x
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+        attrs = (plan,)
+        record(INDEX, <PyObject*> placed, 1, inputs, <PyObject*> attrs, NULL)
+    return placed
+
+
+def index_back(Tensor g, shape, Plan plan):
+    """g added into zeros at the chosen elements: the gradient of index."""
+    cdef Inner inner
+    cdef Tensor out = zeros_code(shape, g.dtype_)
+    cdef Tensor view = plan.view(out)
+    cdef Tensor offsets = offsets_of(plan, view, &inner, "index")
+    cdef Tensor values = own(contiguous_of(arrays_first(plan, g.detach())))
+    cdef PyObject* inputs[1]
+    K.scatter_add(g.dtype_, offsets.layout.numel, <const Py_ssize_t*> offsets.data, inner.ndim, inner.shape, inner.strides,
+                  values.data, view.data)
+    inputs[0] = <PyObject*> g
+    if any_wants_grad(1, inputs):
+        attrs = (shape, plan)
+        record(INDEX_BACK, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+cdef int overwrite(Tensor x, Plan plan, Tensor value, str name) except -1:
+    """x at the chosen elements = value (of their shape or broadcast to it); no history."""
+    cdef Inner inner
+    cdef Tensor view = plan.view(x)
+    cdef Tensor offsets = offsets_of(plan, view, &inner, name)
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Layout* layout
+    cdef Tensor source
+    cdef int n = 0
+    full = list(result_shape(plan, &inner))
+    k = len(plan.shape)
+    if plan.position:
+        full = full[k:k + plan.position] + full[:k] + full[k + plan.position:]
+    for size in full:
+        sizes[n] = size
+        n += 1
+    # As in NumPy, leading axes of size 1 that the destination lacks are dropped.
+    while value.layout.ndim > n and value.layout.dims[0] == 1:
+        value = value.reshape(value.shape[1:])
+    layout = layout_expand(value.layout, n, sizes)
+    if layout == NULL:
+        raise ValueError(f"{name}: a value of shape {value.shape} does not broadcast to the chosen elements' shape {tuple(full)}")
+    source = own(tensor_alias(value, layout, value.data))
+    source = own(contiguous_of(arrays_first(plan, own(converted(source, x.dtype_)))))
+    if source.storage == x.storage:
+        source = clone(source)
+    K.scatter(itemsize_of(x.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, inner.ndim, inner.shape, inner.strides,
+              source.data, view.data)
+    return 0
+
+
+def index_fill(Tensor x, Plan plan):
+    """x with zeros at the chosen elements."""
+    cdef Tensor out = clone(x.detach())
+    cdef PyObject* inputs[1]
+    overwrite(out, plan, zeros_code((), x.dtype_), "index")
+    inputs[0] = <PyObject*> x
+    if any_wants_grad(1, inputs):
+        attrs = (plan,)
+        record(INDEX_FILL, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+# ---- []
+
+cdef list items_of(object index, str name):
+    if isinstance(index, tuple):
+        items = [normalised(i, name) for i in <tuple> index]
+        if sum([i is Ellipsis for i in items]) > 1:
+            raise IndexError(f"{name}: an index has at most one Ellipsis")
+        return items
+    return [normalised(index, name)]
+
+
+cdef bint all_basic(list items) except -1:
+    for i in items:
+        if isinstance(i, Tensor):
+            return False
+    return True
+
+
+cdef PyObject* getitem(PyObject* x, PyObject* index_) except NULL:
+    cdef object result
+    cdef object given = <object> index_
+    if type(given) is int or type(given) is slice:
+        result = basic(<Tensor> x, (given,), "index")
+    else:
+        items = items_of(given, "index")
+        if all_basic(items):
+            result = basic(<Tensor> x, tuple(items), "index")
+        else:
+            result = index(<Tensor> x, make_plan(<Tensor> x, items, "index"))
+    Py_INCREF(result)
+    return <PyObject*> result
+
+
+cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
+    cdef Tensor t = <Tensor> x
+    cdef Tensor v
+    cdef Plan plan
+    cdef PyObject* node
+    cdef bint recorded
+    if value == NULL:
+        raise TypeError("elements of a tensor can't be deleted")
+    items = items_of(<object> index_, "setitem")
+    v = own(as_operand_tensor(value, t.dtype_))
+    refuse_inplace(t, "setitem")
+    if all_basic(items):
+        view = basic(t, tuple(items), "setitem")
+        while v.layout.ndim > (<Tensor> view).layout.ndim and v.layout.dims[0] == 1:
+            v = v.reshape(v.shape[1:])
+        view.copy_(v)
+        return 0
+    if t.layout.flags & OVERLAPPING:
+        raise RuntimeError("setitem: several elements of the tensor share one memory location (it was expanded); clone() it first")
+    plan = make_plan(t, items, "setitem")
+    overwrite(t, plan, v, "setitem")
+    t.storage.version += 1
+    recorded = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
+    if recorded:
+        node = node_new(INDEX_PUT, 2, 0)
+        set_edge(&(<Node> node).edges[0], t)
+        set_edge(&(<Node> node).edges[1], v)
+        attrs = (plan,)
+        Py_INCREF(attrs)
+        (<Node> node).attrs = <PyObject*> attrs
+        remember_line(<Node> node)
+        rewrite_history(t, node)
+    return 0
+
+
+operators.getitem = getitem
+operators.setitem = setitem
+
+
+# ---- gather
+
+cdef Tensor gather_offsets(Tensor x, Tensor places, int axis, str name):
+    """For every element of `places` (int64, contiguous): where x[..., place, ...] lies."""
+    cdef Tensor offsets = zeros_code(places.shape, INT64)
+    cdef Py_ssize_t counter[MAX_NDIM]
+    cdef Py_ssize_t base = 0, j
+    cdef long long place
+    cdef Py_ssize_t size = x.layout.dims[axis] if x.layout.ndim else 1
+    cdef Py_ssize_t stride = strides_of(x.layout)[axis] if x.layout.ndim else 0
+    cdef int i
+    for i in range(places.layout.ndim):
+        counter[i] = 0
+    for j in range(places.layout.numel):
+        place = (<long long*> places.data)[j]
+        if not 0 <= place < size:
+            raise IndexError(f"{name}: index {place} is out of range for dim {axis} of size {size}")
+        (<Py_ssize_t*> offsets.data)[j] = base + place * stride
+        i = places.layout.ndim - 1
+        while i >= 0:
+            counter[i] += 1
+            if i != axis:
+                base += strides_of(x.layout)[i]
+            if counter[i] < places.layout.dims[i]:
+                break
+            if i != axis:
+                base -= strides_of(x.layout)[i] * counter[i]
+            counter[i] = 0
+            i -= 1
+    return offsets
+
+
+cdef Tensor checked_places(Tensor x, object given, int axis, str name):
+    cdef Tensor places = given
+    cdef int i
+    if places.dtype_ != INT64 and places.dtype_ != 3:
+        raise TypeError(f"{name}: the index must be int64, got {places.dtype.name}")
+    if max(places.layout.ndim, 1) != max(x.layout.ndim, 1):
+        raise ValueError(f"{name}: the index must have as many dimensions as the input, got shapes {places.shape} and {x.shape}")
+    for i in range(min(places.layout.ndim, x.layout.ndim)):
+        if i != axis and places.layout.dims[i] > x.layout.dims[i]:
+            raise ValueError(f"{name}: the index of shape {places.shape} is larger than the input of shape {x.shape} beside dim {axis}")
+    return own(contiguous_of(own(converted(places, INT64))))
+
+
+def gather(x, dim, index):
+    """x[..., index[..., i, ...], ...] along dim: the shape of `index`. Duplicates add up in the gradient.
+
+    Raises IndexError for indices out of range, ValueError where shapes, TypeError where dtypes do not fit.
+    """
+    cdef Tensor t = x
+    cdef int axis = axis_of(dim, t.layout.ndim, "gather")
+    cdef Tensor places = checked_places(t, index, axis, "gather")
+    cdef Tensor offsets = gather_offsets(t, places, axis, "gather")
+    cdef Tensor out = own(tensor_new(places.layout, t.dtype_))
+    cdef PyObject* inputs[2]
+    K.gather(itemsize_of(t.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, 0, NULL, NULL, t.data, out.data)
+    inputs[0], inputs[1] = <PyObject*> t, <PyObject*> index
+    if t.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+        attrs = (axis,)
+        record(GATHER, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+def rule_gather(x, index, dim):
+    """gather, in the order of the table's inputs."""
+    return gather(x, dim, index)
+
+
+def put(Tensor g, Tensor index, shape, dim):
+    """g added into zeros at index along dim: the gradient of gather."""
+    cdef Tensor out = zeros_code(shape, g.dtype_)
+    cdef int axis = axis_of(dim, out.layout.ndim, "gather")
+    cdef Tensor places = checked_places(out, index, axis, "gather")
+    cdef Tensor offsets = gather_offsets(out, places, axis, "gather")
+    cdef Tensor values = own(contiguous_of(g))
+    cdef PyObject* inputs[2]
+    K.scatter_add(g.dtype_, offsets.layout.numel, <const Py_ssize_t*> offsets.data, 0, NULL, NULL, values.data, out.data)
+    inputs[0], inputs[1] = <PyObject*> g, <PyObject*> index
+    if any_wants_grad(1, inputs):
+        attrs = (shape, axis)
+        record(PUT, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+def nonzero(x, *, as_tuple=False):
+    """Positions of the elements that are not zero: int64 of shape (count, ndim), or a tensor for each dimension."""
+    cdef Tensor t = x
+    cdef Tensor mask = t.detach() != 0
+    if as_tuple:
+        return tuple(mask_arrays(mask))
+    cdef Py_ssize_t n = K.count_nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout))
+    cdef Tensor rows = zeros_code((n, mask.layout.ndim), INT64)
+    K.nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout), <long long*> rows.data)
+    return rows

@@ -1,0 +1,247 @@
+# Losses as single nodes: an elementwise row followed by its sum or mean, and the cross entropy of rows.
+#
+# Relies on dispatch (elementwise rows), kernels/rows, record. nn.functional re-exports the functions.
+
+import warnings
+
+from cpython.object cimport PyObject
+
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64
+from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, same_shape
+from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, converted, elementwise
+from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
+from autograd_cy.engine.record cimport any_wants_grad, record
+from autograd_cy.engine.shape cimport own
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
+from autograd_cy.kernels.table cimport K
+
+from autograd_cy.engine.elementwise import exp, where
+from autograd_cy.engine.gradients import FUNCTIONS
+from autograd_cy.engine.reduce import log_softmax, mean, sum
+from autograd_cy.engine.shape import movedim, reshape, unsqueeze
+from autograd_cy.engine.tensor import OPCODES
+
+cdef int MSE = OPCODES["mse_loss"], L1 = OPCODES["l1_loss"], BCE = OPCODES["binary_cross_entropy"]
+cdef int BCE_LOGITS = OPCODES["binary_cross_entropy_with_logits"], CROSS_ENTROPY = OPCODES["cross_entropy"]
+
+
+cdef int reduction_code(object reduction, str name) except -1:
+    if reduction == "mean":
+        return MEAN_REDUCTION
+    if reduction == "sum":
+        return SUM_REDUCTION
+    if reduction == "none":
+        return NO_REDUCTION
+    raise ValueError(f"{name}: reduction must be \"none\", \"mean\" or \"sum\", got {reduction!r}")
+
+
+cdef object reduce_loss(object losses, int reduction):
+    if reduction == NO_REDUCTION:
+        return losses
+    return mean(losses) if reduction == MEAN_REDUCTION else sum(losses)
+
+
+cdef object pair_loss(int opcode, object x, object target, int reduction, str name, bint strict):
+    cdef PyObject* args[2]
+    if not is_tensor(<PyObject*> x) or not is_tensor(<PyObject*> target):
+        raise TypeError(f"{name}: input and target must be tensors, got {type(x).__name__} and {type(target).__name__}")
+    if not same_shape((<Tensor> x).layout, (<Tensor> target).layout):
+        if strict:
+            raise ValueError(f"{name}: the target has shape {target.shape}, but the input has shape {x.shape}")
+        warnings.warn(f"{name}: the target has shape {target.shape} and the input {x.shape}; they are broadcast, which is seldom meant",
+                      stacklevel=2)
+    args[0], args[1] = <PyObject*> x, <PyObject*> target
+    return own(elementwise(opcode, 2, args, NULL, reduction))
+
+
+def mse_loss(input, target, reduction="mean"):
+    """The mean (or "sum", or "none") of (input - target)**2."""
+    return pair_loss(MSE, input, target, reduction_code(reduction, "mse_loss"), "mse_loss", False)
+
+
+def l1_loss(input, target, reduction="mean"):
+    """The mean (or "sum", or "none") of |input - target|."""
+    return pair_loss(L1, input, target, reduction_code(reduction, "l1_loss"), "l1_loss", False)
+
+
+def binary_cross_entropy(input, target, weight=None, reduction="mean"):
+    """The mean (or "sum", or "none") of -(t log x + (1 - t) log(1 - x)) for probabilities x, each logarithm at least -100.
+
+    Raises ValueError where shapes differ, RuntimeError where an input lies outside [0, 1].
+    """
+    cdef int code = reduction_code(reduction, "binary_cross_entropy")
+    cdef Tensor x
+    if is_tensor(<PyObject*> input):
+        x = input
+        if x.layout.numel and not in_unit_interval(x):
+            raise RuntimeError("binary_cross_entropy: all inputs must lie between 0 and 1; for logits use "
+                               "binary_cross_entropy_with_logits")
+    if weight is None:
+        return pair_loss(BCE, input, target, code, "binary_cross_entropy", True)
+    return reduce_loss(pair_loss(BCE, input, target, NO_REDUCTION, "binary_cross_entropy", True) * weight, code)
+
+
+cdef bint in_unit_interval(Tensor x) except -1:
+    """NaN passes, as in PyTorch's own check on CPUs it does not; here it shows in the loss."""
+    cdef Tensor t = own(contiguous_of(x))
+    cdef Py_ssize_t i
+    cdef bint outside = False
+    if t.dtype_ == FLOAT32:
+        for i in range(t.layout.numel):
+            outside |= ((<float*> t.data)[i] < 0) | ((<float*> t.data)[i] > 1)
+    elif t.dtype_ == FLOAT64:
+        for i in range(t.layout.numel):
+            outside |= ((<double*> t.data)[i] < 0) | ((<double*> t.data)[i] > 1)
+    return not outside
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean", pos_weight=None):
+    """The binary cross entropy of sigmoid(input), without overflow: mean, "sum" or "none".
+
+    pos_weight multiplies the term of positive targets. Raises ValueError where shapes differ.
+    """
+    cdef int code = reduction_code(reduction, "binary_cross_entropy_with_logits")
+    if weight is None and pos_weight is None:
+        return pair_loss(BCE_LOGITS, input, target, code, "binary_cross_entropy_with_logits", True)
+    if pos_weight is None:
+        losses = pair_loss(BCE_LOGITS, input, target, NO_REDUCTION, "binary_cross_entropy_with_logits", True)
+    else:
+        if not same_shape((<Tensor> input).layout, (<Tensor> target).layout):
+            raise ValueError(f"binary_cross_entropy_with_logits: the target has shape {target.shape}, but the input has shape {input.shape}")
+        losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * FUNCTIONS["softplus"](-input)
+    if weight is not None:
+        losses = losses * weight
+    return reduce_loss(losses, code)
+
+
+def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+    """The cross entropy of softmax(input) over classes: dimension 1 of (N, C, ...), or 0 of (C,).
+
+    target: class indices (integers, shape of the input without its class dimension), or probabilities (the input's shape).
+    weight: one factor per class. Rows whose target is ignore_index count for nothing. label_smoothing: the share of a uniform
+    distribution mixed into the target. reduction: "mean" (weighted, over the rows that count), "sum" or "none".
+
+    Raises ValueError where shapes do not fit, IndexError where a target is no class.
+    """
+    cdef int code = reduction_code(reduction, "cross_entropy")
+    cdef Tensor x = float_tensor(input)
+    cdef Tensor t = target
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"cross_entropy: label_smoothing must lie between 0 and 1, got {label_smoothing}")
+    if x.layout.ndim == 0:
+        raise ValueError("cross_entropy: the input needs a class dimension, got a 0-d tensor")
+    if weight is not None and tuple(weight.shape) != (x.shape[1 if x.layout.ndim > 1 else 0],):
+        raise ValueError(f"cross_entropy: weight has shape {weight.shape}, but there are {x.shape[1 if x.layout.ndim > 1 else 0]} classes")
+    if t.dtype_ <= FLOAT64:
+        return soft_cross_entropy(x, t, weight, code, label_smoothing)
+    classes = 1 if x.layout.ndim > 1 else 0
+    if tuple(t.shape) != x.shape[:classes] + x.shape[classes + 1:]:
+        raise ValueError(f"cross_entropy: class targets of shape {t.shape} do not fit an input of shape {x.shape}")
+    if x.layout.ndim > 2:
+        rows = movedim(x, 1, -1)
+        losses, counted = row_losses(reshape(rows, (-1, x.shape[1])) if x.layout.numel else reshape(rows, (t.numel(), x.shape[1])),
+                                     reshape(t, (-1,)), weight, ignore_index, label_smoothing)
+    else:
+        losses, counted = row_losses(x if classes else unsqueeze(x, 0), reshape(t, (-1,)), weight, ignore_index, label_smoothing)
+    if code == NO_REDUCTION:
+        return reshape(losses, t.shape)
+    total = sum(losses)
+    return total if code == SUM_REDUCTION else total / counted
+
+
+cdef Tensor float_tensor(object x):
+    if not isinstance(x, Tensor):
+        raise TypeError(f"cross_entropy: expected a Tensor, got {type(x).__name__}")
+    if (<Tensor> x).dtype_ > FLOAT64:
+        raise RuntimeError(f"cross_entropy: the input must be floating point, got {x.dtype.name}")
+    return x
+
+
+cdef tuple row_losses(Tensor x, Tensor target, object weight, long long ignore_index, double smoothing):
+    """Losses of the rows of x (N, C), and what their mean divides by."""
+    cdef Py_ssize_t rows = x.layout.dims[0]
+    cdef Py_ssize_t cols = x.layout.dims[1]
+    cdef Py_ssize_t shape[1]
+    cdef Py_ssize_t i, bad
+    cdef Tensor values = own(contiguous_of(x))
+    cdef Tensor classes = own(contiguous_of(own(converted(target, INT64))))
+    cdef Tensor weights = None
+    cdef Tensor prob
+    cdef Tensor losses
+    cdef Layout* layout
+    cdef PyObject* inputs[1]
+    cdef double counted = 0
+    if classes.storage == target.storage:
+        classes = classes.clone()               # the node keeps targets of its own
+    if weight is not None:
+        weights = own(contiguous_of(own(converted(weight, x.dtype_))))
+    prob = own(tensor_new(values.layout, x.dtype_))
+    shape[0] = rows
+    layout = layout_contiguous(1, shape)
+    losses = own(tensor_new(layout, x.dtype_))
+    layout_decref(layout)
+    bad = K.cross_entropy(x.dtype_, rows, cols, values.data, <const long long*> classes.data,
+                          weights.data if weights is not None else NULL, ignore_index, smoothing, prob.data, losses.data)
+    if bad >= 0:
+        raise IndexError(f"cross_entropy: target {(<long long*> classes.data)[bad]} of row {bad} is not a class: there are {cols} "
+                         f"classes, and ignore_index is {ignore_index}")
+    for i in range(rows):
+        if (<long long*> classes.data)[i] != ignore_index:
+            if weights is None:
+                counted += 1
+            elif x.dtype_ == FLOAT32:
+                counted += (<float*> weights.data)[(<long long*> classes.data)[i]]
+            else:
+                counted += (<double*> weights.data)[(<long long*> classes.data)[i]]
+    inputs[0] = <PyObject*> x
+    if any_wants_grad(1, inputs):
+        attrs = (classes, weights, ignore_index, smoothing)
+        aux = (prob,)
+        record(CROSS_ENTROPY, <PyObject*> losses, 1, inputs, <PyObject*> attrs, <PyObject*> aux)
+    return losses, counted if counted else float("nan")
+
+
+cdef object soft_cross_entropy(Tensor x, Tensor t, object weight, int code, double smoothing):
+    """Targets that are probabilities."""
+    if not same_shape(x.layout, t.layout):
+        raise ValueError(f"cross_entropy: probability targets of shape {t.shape} do not fit an input of shape {x.shape}")
+    classes = 1 if x.layout.ndim > 1 else 0
+    if smoothing:
+        t = t * (1 - smoothing) + smoothing / x.shape[classes]
+    terms = log_softmax(x, classes) * t
+    if weight is not None:
+        terms = terms * reshape(weight, (-1, *[1] * (x.layout.ndim - classes - 1)))
+    losses = -sum(terms, classes)
+    if code == MEAN_REDUCTION:
+        return sum(losses) / (losses.numel() or float("nan"))
+    return reduce_loss(losses, code)
+
+
+def cross_entropy_back(Tensor g, Tensor x, Tensor prob, Tensor target, weight, ignore_index, smoothing):
+    """The gradient of the row losses: from the saved softmax, or (to be differentiated again) from x by tensor code."""
+    cdef Tensor out
+    cdef Tensor rows
+    if x.requires_grad_ or g.requires_grad_:
+        return cross_entropy_rule(g, x, target, weight, ignore_index, smoothing)
+    rows = own(contiguous_of(g))
+    out = own(tensor_new(prob.layout, prob.dtype_))
+    K.cross_entropy_backward(prob.dtype_, prob.layout.dims[0], prob.layout.dims[1], rows.data, 1, prob.data,
+                             <const long long*> target.data, (<Tensor> weight).data if weight is not None else NULL,
+                             <long long> ignore_index, <double> smoothing, out.data)
+    return out
+
+
+cdef object cross_entropy_rule(Tensor g, Tensor x, Tensor target, object weight, object ignore_index, double smoothing):
+    """g_i * (softmax(x_i) * sum_c q_ic - q_i), where q are the weighted, smoothed targets."""
+    cdef Py_ssize_t classes = x.layout.dims[1]
+    counts = target != ignore_index
+    hot = FUNCTIONS["eq"](unsqueeze(where(counts, target, 0), 1), FUNCTIONS["arange"](classes))
+    q = FUNCTIONS["convert"](hot, x.dtype_)
+    if weight is not None:
+        own_weight = sum(q * weight, 1, True)
+        q = q * weight * (1 - smoothing) + FUNCTIONS["expand"](weight, (x.layout.dims[0], classes)) * (smoothing / classes)
+    elif smoothing:
+        q = q * (1 - smoothing) + smoothing / classes
+    q = where(unsqueeze(counts, 1), q, 0)
+    prob = exp(log_softmax(x, 1))
+    return unsqueeze(g, 1) * (prob * sum(q, 1, True) - q)

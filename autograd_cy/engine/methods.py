@@ -1,0 +1,263 @@
+"""Which functions are methods of Tensor, and which serve the rules of the table.
+
+Relies on every module of operations. The package's __init__ imports it; functions and methods are the same objects.
+"""
+
+import copy
+
+from ..array.dtypes import DTYPES, DType, as_dtype
+from ..array.dtypes import bool as bool_dtype
+from ..array.dtypes import float32, float64, int32, int64, uint8
+from ..ops import TABLE
+from . import backward, creation, elementwise, index, losses, printing, products, reduce, shape
+from .gradients import FUNCTIONS
+from .selection import clamp, clamp_, masked_fill, masked_fill_, where
+from .tensor import Tensor, put_into_type
+
+
+# ---- arithmetic with PyTorch's extra arguments
+
+def add(input, other, *, alpha=1):
+    """a + alpha * b."""
+    return elementwise.add(input, other if alpha == 1 else elementwise.mul(other, alpha))
+
+
+def sub(input, other, *, alpha=1):
+    """a - alpha * b."""
+    return elementwise.sub(input, other if alpha == 1 else elementwise.mul(other, alpha))
+
+
+def add_(input, other, *, alpha=1):
+    """In place: a + alpha * b."""
+    return elementwise.add_(input, other if alpha == 1 else elementwise.mul(other, alpha))
+
+
+def sub_(input, other, *, alpha=1):
+    """In place: a - alpha * b."""
+    return elementwise.sub_(input, other if alpha == 1 else elementwise.mul(other, alpha))
+
+
+def div(input, other, *, rounding_mode=None):
+    """a / b; rounding_mode "floor" or "trunc" rounds the quotient."""
+    if rounding_mode is None:
+        return elementwise.div(input, other)
+    if rounding_mode == "floor":
+        return elementwise.floor_divide(input, other)
+    if rounding_mode == "trunc":
+        quotient = elementwise.trunc(elementwise.div(input, other))
+        integers = not any(isinstance(v, float) or (isinstance(v, Tensor) and v.is_floating_point()) for v in (input, other))
+        return shape.convert(quotient, int64 if not isinstance(input, Tensor) else input.dtype) if integers else quotient
+    raise ValueError(f"div: rounding_mode must be None, \"floor\" or \"trunc\", got {rounding_mode!r}")
+
+
+# ---- in place, filled
+
+def fill_(self, value):
+    """Every element set to `value`."""
+    return shape.copy_(self, value)
+
+
+def zero_(self):
+    """Every element set to 0."""
+    return shape.copy_(self, 0)
+
+
+def uniform_(self, a=0.0, b=1.0):
+    """Every element drawn uniformly from [a, b)."""
+    return creation.random_fill(self, "uniform", a, b)
+
+
+def normal_(self, mean=0.0, std=1.0):
+    """Every element drawn from the normal distribution."""
+    return creation.random_fill(self, "normal", mean, std)
+
+
+def requires_grad_(self, requires_grad=True):
+    """Set requires_grad and return the tensor."""
+    self.requires_grad = requires_grad
+    return self
+
+
+def detach_(self):
+    """Forget the history, in place."""
+    raise RuntimeError("detach_ is not supported; use detach(), which shares the memory")
+
+
+# ---- conversions
+
+def to(self, *args, dtype=None, copy=False, **ignored):
+    """In another dtype: to(ag.float64), to(other_tensor), to(dtype=...). Devices ("cpu") are accepted and ignored."""
+    for arg in args:
+        if isinstance(arg, DType):
+            dtype = arg
+        elif isinstance(arg, Tensor):
+            dtype = arg.dtype
+        elif isinstance(arg, str) and arg.partition(":")[0] == "cpu":
+            continue
+        else:
+            dtype = as_dtype(arg)
+    out = self if dtype is None else shape.convert(self, as_dtype(dtype))
+    return shape.clone(out) if copy and out is self else out
+
+
+def _converter(dtype):
+    def convert(self):
+        return shape.convert(self, dtype)
+    convert.__doc__ = f"In dtype {dtype.name}."
+    return convert
+
+
+def type_as(self, other):
+    """In the dtype of `other`."""
+    return shape.convert(self, other.dtype)
+
+
+def view_as(self, other):
+    """A view in the shape of `other`."""
+    return shape.view(self, other.shape)
+
+
+def reshape_as(self, other):
+    """In the shape of `other`."""
+    return shape.reshape(self, other.shape)
+
+
+def expand_as(self, other):
+    """Expanded to the shape of `other`."""
+    return shape.expand(self, other.shape)
+
+
+def broadcast_to(input, size):
+    """Expanded to a shape, without copying."""
+    return shape.expand(input, tuple(size))
+
+
+def select(input, dim, index):
+    """The slice at `index` of dimension `dim`, without that dimension. A view."""
+    axis = dim + input.ndim if dim < 0 else dim
+    return input[(slice(None),) * axis + (index,)]
+
+
+def narrow(input, dim, start, length):
+    """`length` slices of dimension `dim` from `start`. A view."""
+    axis = dim + input.ndim if dim < 0 else dim
+    if not 0 <= start <= input.shape[axis] - length:
+        raise IndexError(f"narrow: {start}:{start + length} is out of range for dim {dim} of shape {input.shape}")
+    return input[(slice(None),) * axis + (slice(start, start + length),)]
+
+
+def _T(self):
+    """All dimensions in reverse order. A view."""
+    return shape.permute(self, tuple(reversed(range(self.ndim))))
+
+
+# ---- Python's protocols
+
+def _copied(self):
+    raise RuntimeError("only leaf tensors can be deep-copied or pickled, as a history can't be; use detach()")
+
+
+def __deepcopy__(self, memo):
+    if not self.is_leaf:
+        _copied(self)
+    if id(self) in memo:
+        return memo[id(self)]
+    made = _rebuild(type(self), shape.clone(shape.detach(self)), self.requires_grad)
+    memo[id(self)] = made
+    if self.grad is not None:
+        made.grad = copy.deepcopy(self.grad, memo)
+    return made
+
+
+def __copy__(self):
+    return _rebuild(type(self), self, self.requires_grad) if self.is_leaf else shape.view(self, self.shape)
+
+
+def _rebuild(cls, data, requires_grad):
+    return Tensor._make_subclass(cls, data, requires_grad)
+
+
+def _from_bytes(cls, data, sizes, dtype, requires_grad):
+    import numpy as np
+    values = creation.tensor(np.frombuffer(data, dtype=dtype).reshape(sizes))
+    return _rebuild(cls, values, requires_grad)
+
+
+def __reduce_ex__(self, protocol):
+    if not self.is_leaf:
+        _copied(self)
+    values = creation.numpy(shape.contiguous_tensor(shape.detach(self)))
+    return _from_bytes, (type(self), values.tobytes(), self.shape, self.dtype.name, self.requires_grad)
+
+
+def __dlpack__(self, **kwargs):
+    return creation.numpy(self).__dlpack__(**kwargs)
+
+
+def __dlpack_device__(self):
+    return (1, 0)
+
+
+def from_dlpack(x):
+    """A tensor on the memory of any object that offers DLPack on the CPU."""
+    import numpy as np
+    return creation.from_numpy(np.from_dlpack(x))
+
+
+def __format__(self, spec):
+    return format(self.item(), spec) if self.ndim == 0 and spec else repr(self) if not spec else format(self.item(), spec)
+
+
+def __contains__(self, value):
+    return bool((self == value).any())
+
+
+def apply_named(name, args):
+    """Run the operation that a rule calls on tensors."""
+    return FUNCTIONS[name](*args)
+
+
+def _rule_where(condition, a, b):
+    if isinstance(condition, bool):
+        return a if condition else b
+    return where(condition, a, b)
+
+
+_ELEMENTWISE = [row.name for row in TABLE.values() if row.kind == "elementwise" and row.public]
+METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
+METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
+METHODS |= {f.__name__: f for f in (
+    add, sub, add_, sub_, div, fill_, zero_, uniform_, normal_, requires_grad_, detach_, to, type_as, view_as, reshape_as, expand_as,
+    broadcast_to, select, narrow, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__, __contains__,
+    clamp, clamp_, masked_fill, masked_fill_,
+    shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
+    shape.expand, shape.clone, shape.detach, shape.copy_, shape.split, shape.chunk, shape.unbind,
+    reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
+    reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
+    products.matmul, index.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
+)}
+METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
+            "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,
+            "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
+            "clip": clamp, "clip_": clamp_, "greater": elementwise.gt, "less": elementwise.lt, "not_equal": elementwise.ne,
+            "backward": backward.tensor_backward, "__repr__": printing.tensor_repr, "__str__": printing.tensor_repr,
+            "T": property(_T), "mT": property(shape.swap_axes), "data": property(shape.detach, lambda self, value: shape.set_data(self, value)),
+            "device": property(lambda self: "cpu"), "nelement": Tensor.numel, "ndimension": Tensor.dim,
+            "cpu": lambda self: self, "where": lambda self, condition, other: where(condition, self, other),
+            "float": _converter(float32), "double": _converter(float64), "long": _converter(int64), "int": _converter(int32),
+            "byte": _converter(uint8), "bool": _converter(bool_dtype), "__apply__": staticmethod(apply_named)}
+
+for _name, _function in METHODS.items():
+    put_into_type(_name, _function)
+
+FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
+FUNCTIONS.update({
+    "where": _rule_where, "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape, "expand": shape.expand,
+    "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": index.rule_gather,
+    "put": index.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
+    "index_fill": index.index_fill, "as_strided": shape.as_strided, "as_strided_back": shape.as_strided_back,
+    "fill_strided": shape.fill_strided, "concatenate": shape.cat, "pieces": shape.pieces,
+    "cross_entropy_back": losses.cross_entropy_back, "output_shapes": shape.output_shapes, "clone": shape.clone,
+    "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
+    "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
+})
