@@ -1,6 +1,7 @@
 /* One element type (AG_REAL) and one vector width (AG_BYTES): the tile of a product and the loops over rows.
  *
  * Relies on the macros of micro.h, which includes it once per type and width.  Nothing else relies on it.
+ * (Longer than 500 lines because all its parts are made once per type and width.)
  *
  * A tile multiplies `mr` rows of A with `nv` vectors of columns of B, and keeps the mr * nv results in registers.
  * Vector v covers the columns v * LANES ..., except the last, which starts at `last` and may overlap the one before:

@@ -24,7 +24,8 @@ CODES = {"float32": 0, "float64": 1, "int64": 2, "int32": 3, "uint8": 4}
 FLAGS = list(itertools.product((False, True), repeat=2))
 SIZES = (1, 2, 3, 4, 5, 8, 10, 17, 50)
 MORE_SHAPES = [(0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 1, 0), (150, 10, 4), (150, 3, 10), (4, 10, 150), (10, 3, 150),
-               (9, 70, 3), (6, 33, 7), (15, 16, 15), (7, 7, 33), (50, 3, 40), (50, 2, 35), (2, 129, 6), (3, 11, 300), (5, 2, 600), (2, 50, 517), (1, 7, 20001), (7, 1, 20001), (64, 128, 256)]
+               (9, 70, 3), (6, 33, 7), (15, 16, 15), (7, 7, 33), (50, 3, 40), (50, 2, 35),
+               (2, 129, 6), (3, 11, 300), (5, 2, 600), (2, 50, 517), (1, 7, 20001), (7, 1, 20001), (64, 128, 256)]
 
 
 def stored(rng, rows, cols, dtype, extra, fill):
@@ -91,7 +92,8 @@ def check_at_the_edge_of_memory():
         for guard in (start, start + 5 * page):
             assert libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) == 0
         maps.append((area, start + page, start + 5 * page))
-    shapes = [*itertools.product((1, 2, 3, 5, 9), range(1, 36), (1, 2, 3, 9, 17)), (30, 10, 4), (30, 3, 10), (9, 1, 50), (1, 9, 50)]
+    shapes = [*itertools.product((1, 2, 3, 5, 9), range(1, 36), (1, 2, 3, 9, 17)), (30, 10, 4), (30, 3, 10), (9, 1, 50),
+              (1, 9, 50)]
     for (dtype, size), (ta, tb) in itertools.product(((0, 4), (1, 8)), FLAGS):
         for m, n, k in shapes:
             lengths = (m * k * size, k * n * size, m * n * size)
