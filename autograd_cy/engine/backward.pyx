@@ -134,7 +134,7 @@ cdef int accumulate(Tensor leaf, PyObject* total, bint create_graph) except -1:
         Py_DECREF(<object> result)
         return 0
     grad = <Tensor> leaf.grad_
-    if create_graph or grad.requires_grad_:
+    if create_graph or grad.needs_grad:
         try:
             result = binary(ADD, leaf.grad_, total)
         finally:

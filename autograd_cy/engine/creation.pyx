@@ -203,7 +203,7 @@ def asarray(data, *, dtype=None, copy=None, requires_grad=False):
 
 def numpy(Tensor self, *, force=False):
     """A NumPy array on the tensor's memory. RuntimeError for tensors that require gradients: use detach() first."""
-    if self.requires_grad_:
+    if self.needs_grad:
         if not force:
             raise RuntimeError("numpy: the tensor requires gradients, which NumPy would lose; use detach().numpy()")
         self = detach(self)

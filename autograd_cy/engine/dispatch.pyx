@@ -587,7 +587,7 @@ cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
                     p[0], p[1], p[2] = (<Tensor> out).data, x.data, y.data
                     K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
                     if (wants_grad(x) | wants_grad(y)) and not info.bool_result and grad_enabled():
-                        mask = (info.need[0] if x.requires_grad_ else 0) | (info.need[1] if y.requires_grad_ else 0)
+                        mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if y.needs_grad else 0)
                         o = node_new(opcode, 2, 3)
                         set_edge(&(<Node> o).edges[0], x)
                         set_edge(&(<Node> o).edges[1], y)

@@ -15,7 +15,7 @@ from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K
 
-from autograd_cy.engine.elementwise import exp, where
+from autograd_cy.engine.elementwise import exp
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.reduce import log_softmax, mean, sum
 from autograd_cy.engine.shape import movedim, reshape, unsqueeze
@@ -221,7 +221,7 @@ def cross_entropy_back(Tensor g, Tensor x, Tensor prob, Tensor target, weight, i
     """The gradient of the row losses: from the saved softmax, or (to be differentiated again) from x by tensor code."""
     cdef Tensor out
     cdef Tensor rows
-    if x.requires_grad_ or g.requires_grad_:
+    if x.needs_grad or g.needs_grad:
         return cross_entropy_rule(g, x, target, weight, ignore_index, smoothing)
     rows = own(contiguous_of(g))
     out = own(tensor_new(prob.layout, prob.dtype_))
@@ -235,13 +235,13 @@ cdef object cross_entropy_rule(Tensor g, Tensor x, Tensor target, object weight,
     """g_i * (softmax(x_i) * sum_c q_ic - q_i), where q are the weighted, smoothed targets."""
     cdef Py_ssize_t classes = x.layout.dims[1]
     counts = target != ignore_index
-    hot = FUNCTIONS["eq"](unsqueeze(where(counts, target, 0), 1), FUNCTIONS["arange"](classes))
+    hot = FUNCTIONS["eq"](unsqueeze(FUNCTIONS["where"](counts, target, 0), 1), FUNCTIONS["arange"](classes))
     q = FUNCTIONS["convert"](hot, x.dtype_)
     if weight is not None:
         own_weight = sum(q * weight, 1, True)
         q = q * weight * (1 - smoothing) + FUNCTIONS["expand"](weight, (x.layout.dims[0], classes)) * (smoothing / classes)
     elif smoothing:
         q = q * (1 - smoothing) + smoothing / classes
-    q = where(unsqueeze(counts, 1), q, 0)
+    q = FUNCTIONS["where"](unsqueeze(counts, 1), q, 0)
     prob = exp(log_softmax(x, 1))
     return unsqueeze(g, 1) * (prob * sum(q, 1, True) - q)

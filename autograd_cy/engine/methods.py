@@ -72,12 +72,6 @@ def normal_(self, mean=0.0, std=1.0):
     return creation.random_fill(self, "normal", mean, std)
 
 
-def requires_grad_(self, requires_grad=True):
-    """Set requires_grad and return the tensor."""
-    self.requires_grad = requires_grad
-    return self
-
-
 def detach_(self):
     """Forget the history, in place."""
     raise RuntimeError("detach_ is not supported; use detach(), which shares the memory")
@@ -208,10 +202,6 @@ def __format__(self, spec):
     return format(self.item(), spec) if self.ndim == 0 and spec else repr(self) if not spec else format(self.item(), spec)
 
 
-def __contains__(self, value):
-    return bool((self == value).any())
-
-
 def apply_named(name, args):
     """Run the operation that a rule calls on tensors."""
     return FUNCTIONS[name](*args)
@@ -227,8 +217,8 @@ _ELEMENTWISE = [row.name for row in TABLE.values() if row.kind == "elementwise" 
 METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
-    add, sub, add_, sub_, div, fill_, zero_, uniform_, normal_, requires_grad_, detach_, to, type_as, view_as, reshape_as, expand_as,
-    broadcast_to, select, narrow, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__, __contains__,
+    add, sub, add_, sub_, div, fill_, zero_, uniform_, normal_, detach_, to, type_as, view_as, reshape_as, expand_as,
+    broadcast_to, select, narrow, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
     shape.expand, shape.clone, shape.detach, shape.copy_, shape.split, shape.chunk, shape.unbind,
@@ -240,7 +230,7 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
             "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,
             "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
             "clip": clamp, "clip_": clamp_, "greater": elementwise.gt, "less": elementwise.lt, "not_equal": elementwise.ne,
-            "backward": backward.tensor_backward, "__repr__": printing.tensor_repr, "__str__": printing.tensor_repr,
+            "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
             "T": property(_T), "mT": property(shape.swap_axes), "data": property(shape.detach, lambda self, value: shape.set_data(self, value)),
             "device": property(lambda self: "cpu"), "nelement": Tensor.numel, "ndimension": Tensor.dim,
             "cpu": lambda self: self, "where": lambda self, condition, other: where(condition, self, other),

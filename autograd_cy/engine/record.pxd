@@ -16,7 +16,7 @@ cdef inline bint wants_grad(Tensor t) except -1:
     """Whether operations on t are recorded; a view first learns of in-place changes to its base's history."""
     if t.base != NULL and (<Tensor> t.base).view_version > t.view_version:
         refresh_view(t)
-    return t.requires_grad_
+    return t.needs_grad
 
 # The edge for an input; it leads to nothing unless the input requires gradients.
 cdef int set_edge(Edge* edge, Tensor t) except -1

@@ -89,7 +89,7 @@ cdef int set_history(PyObject* out, PyObject* node, int output_nr) except -1:
     cdef PyObject* target
     (<Tensor> out).node = node
     (<Tensor> out).output_nr = output_nr
-    (<Tensor> out).requires_grad_ = 1
+    (<Tensor> out).needs_grad = 1
     for i in range((<Node> node).n_edges):
         target = (<Node> node).edges[i].target
         if target != NULL and ((<Node> target).cyclic if is_node(target) else (<Tensor> target).flags & CYCLIC):
@@ -111,7 +111,7 @@ cdef unsigned int needed_bits(int opcode, int n, PyObject** inputs) noexcept:
     cdef unsigned int mask = 0
     cdef int i
     for i in range(min(n, named_inputs[opcode])):
-        if inputs[i] != NULL and (<Tensor> inputs[i]).requires_grad_:
+        if inputs[i] != NULL and (<Tensor> inputs[i]).needs_grad:
             mask |= needs[opcode][i]
     return mask
 
@@ -239,7 +239,7 @@ cdef int refresh_view(Tensor t) except -1:
     cdef Tensor base = <Tensor> t.base
     cdef PyObject* o
     cdef PyObject* old
-    if base.requires_grad_:
+    if base.needs_grad:
         attrs = geometry(t, base)
         o = node_new(AS_STRIDED, 1, 0)
         set_edge(&(<Node> o).edges[0], base)
@@ -264,10 +264,10 @@ cdef int refuse_inplace(Tensor t, str name) except -1:
         if t.node == NULL:
             raise RuntimeError(f"{name}: a leaf tensor that requires gradients can't be changed in place; "
                                f"do it under no_grad(), or on a copy")
-        if t.base != NULL and (<Tensor> t.base).node == NULL and (<Tensor> t.base).requires_grad_:
+        if t.base != NULL and (<Tensor> t.base).node == NULL and (<Tensor> t.base).needs_grad:
             raise RuntimeError(f"{name}: a view of a leaf tensor that requires gradients can't be changed in place; "
                                f"do it under no_grad(), or on a copy")
-    elif t.base != NULL and grad_enabled() and (<Tensor> t.base).node == NULL and (<Tensor> t.base).requires_grad_:
+    elif t.base != NULL and grad_enabled() and (<Tensor> t.base).node == NULL and (<Tensor> t.base).needs_grad:
         raise RuntimeError(f"{name}: a view of a leaf tensor that requires gradients can't be changed in place; "
                            f"do it under no_grad(), or on a copy")
     return 0

@@ -189,7 +189,7 @@ cdef object transposed(Tensor x, int a, int b):
         order[i] = i
     order[a], order[b] = b, a
     return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE,
-                   (tuple([order[i] for i in range(x.layout.ndim)]),) if x.requires_grad_ else None)
+                   (tuple([order[i] for i in range(x.layout.ndim)]),) if x.needs_grad else None)
 
 
 cdef Layout* share(Tensor x) noexcept:

@@ -33,9 +33,9 @@ cdef class Tensor:
     cdef PyObject* attributes         # __dict__, made when first needed
     cdef PyObject* pending_one        # its gradient so far, in the backward pass that holds the fast slots
     cdef unsigned int view_version    # version of the storage for which `node` is right (views only)
-    cdef int output_nr
+    cdef readonly int output_nr
     cdef unsigned char dtype_
-    cdef unsigned char requires_grad_
+    cdef unsigned char needs_grad
     cdef unsigned char flags
     cdef unsigned char queued
     cdef object __weakref__
@@ -86,7 +86,7 @@ cdef inline PyObject* tensor_wrap(Storage* storage, Layout* layout, char* data, 
     (<Tensor> o).pending_one = NULL
     (<Tensor> o).output_nr = 0
     (<Tensor> o).dtype_ = dtype
-    (<Tensor> o).requires_grad_ = 0
+    (<Tensor> o).needs_grad = 0
     (<Tensor> o).flags = 0
     (<Tensor> o).queued = 0
     return o

@@ -90,18 +90,18 @@ cdef class Tensor:
     @property
     def requires_grad(self):
         """Whether operations on it are recorded."""
-        return bool(self.requires_grad_)
+        return bool(self.needs_grad)
 
     @requires_grad.setter
     def requires_grad(self, value):
         if value:
             if self.dtype_ > FLOAT64:
                 raise RuntimeError(f"only floating-point tensors can require gradients, this one has dtype {dtypes[self.dtype_].name}")
-            self.requires_grad_ = 1
+            self.needs_grad = 1
         elif self.node != NULL:
             raise RuntimeError("requires_grad can only be cleared on leaf tensors; use detach() for a tensor without history")
         else:
-            self.requires_grad_ = 0
+            self.needs_grad = 0
 
     @property
     def is_leaf(self):
@@ -112,11 +112,6 @@ cdef class Tensor:
     def grad_fn(self):
         """The node that made it; None for a leaf."""
         return None if self.node == NULL else <object> self.node
-
-    @property
-    def output_nr(self):
-        """Which output of `grad_fn` it is."""
-        return self.output_nr
 
     @property
     def grad(self):
@@ -159,7 +154,7 @@ cdef class Tensor:
 
     def retain_grad(self):
         """Keep this inner tensor's gradient in `grad` after backward; no effect on leaves."""
-        if not self.requires_grad_:
+        if not self.needs_grad:
             raise RuntimeError("retain_grad: the tensor does not require gradients")
         if self.node != NULL and not self.flags & RETAINS_GRAD:
             self.flags |= RETAINS_GRAD
@@ -245,7 +240,7 @@ cdef class Tensor:
         layout_incref(source.layout)
         made.storage, made.layout, made.data = source.storage, source.layout, source.data
         made.dtype_ = source.dtype_
-        made.requires_grad_ = bool(requires_grad)
+        made.needs_grad = bool(requires_grad)
         return made
 
     # ---- operators
@@ -337,6 +332,12 @@ cdef class Tensor:
             opcode = GE
         return owned(operators.binary(opcode, <PyObject*> self, <PyObject*> other))
 
+    def __contains__(self, value):
+        return bool((self == value).any())
+
+    def __repr__(self):
+        return self._repr()
+
     def __hash__(self):
         return <Py_ssize_t> (<uintptr_t> <PyObject*> self >> 4)
 
@@ -378,7 +379,7 @@ cdef class Tensor:
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         cdef Py_ssize_t size = itemsize_of(self.dtype_)
         cdef int i
-        if self.requires_grad_:
+        if self.needs_grad:
             raise BufferError("a tensor that requires gradients does not share its memory; use detach()")
         if not self.layout.flags & CONTIGUOUS and flags & PyBUF_STRIDES != PyBUF_STRIDES:
             raise BufferError("the tensor is not contiguous, and the consumer cannot take strides")
