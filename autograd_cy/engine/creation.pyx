@@ -31,7 +31,7 @@ cdef object finish(Tensor t, object requires_grad):
     return t
 
 
-cdef int code_of(object dtype, int otherwise) except -1:
+cdef int code_of(object dtype, int otherwise) except -2:
     return otherwise if dtype is None else as_dtype(dtype).code
 
 
@@ -419,7 +419,7 @@ def randperm(n, *, generator=None, dtype=None):
     return copied_from(source(generator).permutation(n), code_of(dtype, INT64))
 
 
-def random_fill(Tensor t, draw, *args):
+def random_fill(Tensor t, generator, draw, *args):
     """Overwrite t in place by a method of NumPy's generator: for uniform_, normal_ and initialisers."""
-    cdef Tensor values = copied_from(np.asarray(getattr(default_generator.numpy, draw)(*args, size=t.shape)), t.dtype_)
+    cdef Tensor values = copied_from(np.asarray(getattr(source(generator), draw)(*args, size=t.shape)), t.dtype_)
     return t.copy_(values)

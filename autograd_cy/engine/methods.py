@@ -62,14 +62,14 @@ def zero_(self):
     return shape.copy_(self, 0)
 
 
-def uniform_(self, a=0.0, b=1.0):
+def uniform_(self, a=0.0, b=1.0, *, generator=None):
     """Every element drawn uniformly from [a, b)."""
-    return creation.random_fill(self, "uniform", a, b)
+    return creation.random_fill(self, generator, "uniform", a, b)
 
 
-def normal_(self, mean=0.0, std=1.0):
+def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """Every element drawn from the normal distribution."""
-    return creation.random_fill(self, "normal", mean, std)
+    return creation.random_fill(self, generator, "normal", mean, std)
 
 
 def detach_(self):
