@@ -120,17 +120,20 @@ cdef object array_from_sequence(object data):
     return array
 
 
-cdef object plain(object data):
+cdef object plain(object data, int depth=0):
+    """Nested sequences with the tensors in them made lists; ValueError where they are nested too deeply (or in themselves)."""
+    if depth > MAX_NDIM:
+        raise ValueError(f"tensor: the sequence is nested more than {MAX_NDIM} deep")
     if isinstance(data, Tensor):
         return data.detach().tolist()
     if isinstance(data, (list, tuple)) and any([isinstance(v, (list, tuple, Tensor)) for v in data]):
-        return [plain(v) for v in data]
+        return [plain(v, depth + 1) for v in data]
     return data
 
 
 cdef bint holds_numpy_float64(object data):
     """Whether the first leaf is a NumPy number (which keeps its dtype) and not a Python float."""
-    while isinstance(data, (list, tuple, range)) and len(data):
+    while isinstance(data, (list, tuple, range)) and len(data):    # plain() has bounded the depth
         data = data[0]
     return isinstance(data, (np.generic, np.ndarray)) or (isinstance(data, Tensor) and (<Tensor> data).dtype_ == FLOAT64)
 
