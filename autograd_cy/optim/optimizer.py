@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
-import autograd_cy as ag
+from autograd_cy.array.dtypes import float32, float64
+from autograd_cy.engine import creation
+from autograd_cy.engine.modes import enable_grad
 from autograd_cy.engine import updates
 from autograd_cy.engine.tensor import Tensor
 
@@ -101,7 +103,7 @@ class Optimizer:
             if isinstance(key, Tensor):
                 entry = dict(value)
                 if isinstance(entry.get("step"), int):
-                    entry["step"] = ag.tensor(float(entry["step"]))          # PyTorch's format
+                    entry["step"] = creation.tensor(float(entry["step"]))          # PyTorch's format
                 if entry:
                     state[numbers.get(id(key), key)] = entry
             else:
@@ -148,7 +150,7 @@ def _copy_state(value, p, key=None):
     """A deep copy; floating tensors take the dtype of their parameter, except the number of steps."""
     if isinstance(value, Tensor):
         value = value.detach().clone()
-        if p is not None and key != "step" and value.dtype in (ag.float32, ag.float64):
+        if p is not None and key != "step" and value.dtype in (float32, float64):
             value = value.to(p.dtype)
         return value
     if isinstance(value, Mapping) or hasattr(value, "items"):
@@ -160,7 +162,7 @@ def _copy_state(value, p, key=None):
 
 def run_closure(closure: Callable[[], Any]) -> Any:
     """Call a closure with gradients switched on, as every `step(closure)` does."""
-    with ag.enable_grad():
+    with enable_grad():
         return closure()
 
 
