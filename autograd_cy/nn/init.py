@@ -51,17 +51,13 @@ def _fan(tensor, mode):
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
     """U(a, b)."""
     with no_grad():
-        if generator is None:
-            return tensor.uniform_(a, b)
-        return tensor.copy_(a + (b - a) * creation.rand(tensor.shape, generator=generator, dtype=tensor.dtype))
+        return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
     """N(mean, std^2)."""
     with no_grad():
-        if generator is None:
-            return tensor.normal_(mean, std)
-        return tensor.copy_(mean + std * creation.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+        return tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,

@@ -1,6 +1,6 @@
 """Optimizer: parameter groups, state, and their saving and loading, with PyTorch's semantics and messages.
 
-Relies on the engine (Tensor, enable_grad) and on engine/updates, which walks groups and state in one call per step.
+Relies on the engine (Tensor) and on engine/updates, which walks groups and state in one call per step.
 The optimisers, the schedules and the users' own optimisers rely on it.
 """
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from autograd_cy.array.dtypes import float32, float64
 from autograd_cy.engine import creation
-from autograd_cy.engine.modes import enable_grad
 from autograd_cy.engine import updates
 from autograd_cy.engine.tensor import Tensor
 
@@ -78,9 +77,7 @@ class Optimizer:
     def _check(self, group: dict[str, Any]) -> None:
         """Raise ValueError for an option out of its range; optimisers override it."""
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or fill them with zeros if `set_to_none` is False."""
-        updates.zero_grad(self.param_groups, set_to_none)
+    zero_grad = updates.zero_grad
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; `closure`, if given, is called first and its value returned."""
@@ -158,12 +155,6 @@ def _copy_state(value, p, key=None):
     if isinstance(value, (list, tuple)):
         return type(value)(_copy_state(v, p, key) for v in value)
     return deepcopy(value)
-
-
-def run_closure(closure: Callable[[], Any]) -> Any:
-    """Call a closure with gradients switched on, as every `step(closure)` does."""
-    with enable_grad():
-        return closure()
 
 
 def check_range(group: Mapping[str, Any], **names: str) -> None:
