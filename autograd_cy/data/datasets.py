@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-import autograd_cy as ag
+from autograd_cy.array.dtypes import float32
+from autograd_cy.engine import creation
+from autograd_cy.engine.selection import where
 from autograd_cy.engine.tensor import Tensor
 
 _SPECIES = ("setosa", "versicolor", "virginica")
@@ -25,9 +27,9 @@ class Iris(NamedTuple):
 
 def xor(dtype=None) -> tuple[Tensor, Tensor]:
     """X (4, 2) and Y (4, 1), float32 by default: the four rows of the exclusive or."""
-    dtype = ag.float32 if dtype is None else dtype
-    return (ag.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], dtype=dtype),
-            ag.tensor([[0.0], [1.0], [1.0], [0.0]], dtype=dtype))
+    dtype = float32 if dtype is None else dtype
+    return (creation.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], dtype=dtype),
+            creation.tensor([[0.0], [1.0], [1.0], [0.0]], dtype=dtype))
 
 
 def iris(dtype=None) -> Iris:
@@ -39,7 +41,7 @@ def iris(dtype=None) -> Iris:
     rows = list(csv.reader(text.splitlines()))[1:]
     features = np.array([row[:4] for row in rows], dtype=np.float64)
     labels = np.array([_SPECIES.index(row[4]) for row in rows], dtype=np.int64)
-    return Iris(ag.tensor(features, dtype=ag.float32 if dtype is None else dtype), ag.tensor(labels), _SPECIES)
+    return Iris(creation.tensor(features, dtype=float32 if dtype is None else dtype), creation.tensor(labels), _SPECIES)
 
 
 def one_hot(labels: Tensor, num_classes: int | None = None, dtype=None) -> Tensor:
@@ -52,7 +54,7 @@ def one_hot(labels: Tensor, num_classes: int | None = None, dtype=None) -> Tenso
     if labels.size and (labels.min() < 0 or largest >= num_classes):
         raise ValueError(f"one_hot: labels must be in 0..{num_classes - 1}, got {int(labels.min())}..{largest}")
     table = (labels[..., None] == np.arange(num_classes)).astype(np.float64)
-    return ag.tensor(table, dtype=ag.float32 if dtype is None else dtype)
+    return creation.tensor(table, dtype=float32 if dtype is None else dtype)
 
 
 def standardise(x: Tensor, mean: Tensor | None = None, std: Tensor | None = None, dim: int = 0) -> Tensor:
@@ -64,4 +66,4 @@ def standardise(x: Tensor, mean: Tensor | None = None, std: Tensor | None = None
         mean = x.mean(dim, keepdim=True)
     if std is None:
         std = ((x - x.mean(dim, keepdim=True)) ** 2).mean(dim, keepdim=True).sqrt()
-    return (x - mean) / ag.where(std > 0, std, ag.ones_like(std))
+    return (x - mean) / where(std > 0, std, creation.ones_like(std))

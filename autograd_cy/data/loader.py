@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-import autograd_cy as ag
+from autograd_cy.array.dtypes import float64, int64
+from autograd_cy.engine import creation
+from autograd_cy.engine.shape import stack
 from autograd_cy.engine.tensor import Tensor
 
 
@@ -94,7 +96,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator=None) -> list
         sizes = [int(n) for n in lengths]
     if sum(sizes) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = ag.randperm(total, generator=generator).tolist()
+    order = creation.randperm(total, generator=generator).tolist()
     ends = np.cumsum(sizes)
     return [Subset(dataset, order[end - size:end]) for end, size in zip(ends, sizes, strict=True)]
 
@@ -132,10 +134,10 @@ class RandomSampler(Sampler):
     def __iter__(self) -> Iterator[int]:
         n = len(self.data_source)
         if self.replacement:
-            return iter(ag.randint(0, n, (self.num_samples,), generator=self.generator).tolist())
+            return iter(creation.randint(0, n, (self.num_samples,), generator=self.generator).tolist())
         order: list[int] = []
         while n and len(order) < self.num_samples:
-            order += ag.randperm(n, generator=self.generator).tolist()
+            order += creation.randperm(n, generator=self.generator).tolist()
         return iter(order[:self.num_samples])
 
     def __len__(self) -> int:
@@ -172,13 +174,13 @@ def default_collate(batch: Sequence[Any]) -> Any:
     dicts item by item, tuples and lists into a list (as PyTorch), strings as a list."""
     first = batch[0]
     if isinstance(first, Tensor):
-        return ag.stack(list(batch))
+        return stack(list(batch))
     if isinstance(first, (np.ndarray, np.generic)):
-        return ag.tensor(np.stack(batch))
+        return creation.tensor(np.stack(batch))
     if isinstance(first, (bool, int)):
-        return ag.tensor(list(batch))
+        return creation.tensor(list(batch))
     if isinstance(first, float):
-        return ag.tensor(list(batch), dtype=ag.float64)         # as PyTorch
+        return creation.tensor(list(batch), dtype=float64)         # as PyTorch
     if isinstance(first, (str, bytes)):
         return list(batch)
     if isinstance(first, Mapping):
@@ -251,7 +253,7 @@ class DataLoader:
                 yield dataset[index] if collate is None else collate(dataset[index])
         elif collate is None and type(dataset) is TensorDataset:
             for indices in self.batch_sampler:
-                yield list(dataset[ag.tensor(list(indices), dtype=ag.int64)])
+                yield list(dataset[creation.tensor(list(indices), dtype=int64)])
         else:
             collate = collate or default_collate
             for indices in self.batch_sampler:

@@ -92,7 +92,7 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input):
-        return F.gelu(input, approximate=self.approximate)
+        return F.gelu_exact(input) if self.approximate == "none" else F.gelu_tanh(input)
 
     def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"

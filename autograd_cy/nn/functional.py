@@ -4,9 +4,20 @@ Relies on the engine.  Layers and losses rely on it, and users directly.
 Whatever the engine has with the same signature is its own function here, not a wrapper: a Python frame costs 50 ns.
 """
 
-import autograd_cy as ag
-from autograd_cy.engine.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss
-from autograd_cy.engine.products import linear
+from autograd_cy.array.dtypes import int64
+from autograd_cy.engine import creation
+from autograd_cy.engine.elementwise import gelu as gelu_exact
+from autograd_cy.engine.elementwise import elu, gelu_tanh, leaky_relu, logsigmoid, relu, sigmoid, silu, softplus, tanh
+from autograd_cy.engine.losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    l1_loss,
+    mse_loss,
+)
+from autograd_cy.engine.products import linear, matmul
+from autograd_cy.engine.reduce import log_softmax, softmax
+from autograd_cy.engine.selection import where
 from autograd_cy.engine.tensor import Tensor
 
 __all__ = ["bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "cross_entropy",
@@ -14,21 +25,14 @@ __all__ = ["bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits
            "normalize", "one_hot", "relu", "sigmoid", "silu", "softmax", "softmin", "softplus", "softsign", "tanh",
            "tanhshrink"]
 
-relu = ag.relu
-leaky_relu = ag.leaky_relu
-elu = ag.elu
-gelu = ag.gelu
-silu = ag.silu
-softplus = ag.softplus
-sigmoid = ag.sigmoid
-tanh = ag.tanh
-softmax = ag.softmax
-log_softmax = ag.log_softmax
 
-
-def logsigmoid(input: Tensor) -> Tensor:
-    """log(sigmoid(x)) = -log(1 + exp(-x)); stable at both ends."""
-    return -softplus(-input)
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x * Phi(x), Phi the normal distribution function; "tanh": its usual approximation."""
+    if approximate == "none":
+        return gelu_exact(input)
+    if approximate == "tanh":
+        return gelu_tanh(input)
+    raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
 
 
 def softmin(input: Tensor, dim: int) -> Tensor:
@@ -48,8 +52,8 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y[..., k] = sum_ij x1[..., i] W[k, i, j] x2[..., j] + b[k]."""
-    left = ag.matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)         # (..., out, in2)
-    out = ag.matmul(left, input2.unsqueeze(-1)).squeeze(-1)
+    left = matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)         # (..., out, in2)
+    out = matmul(left, input2.unsqueeze(-1)).squeeze(-1)
     return out if bias is None else out + bias
 
 
@@ -63,11 +67,6 @@ def _reduce(losses, reduction):
     raise ValueError(f"{reduction!r} is not a valid value for reduction: 'none', 'mean' or 'sum'")
 
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """|input - target|."""
-    return _reduce((input - target).abs(), reduction)
-
-
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
              reduction: str = "mean") -> Tensor:
     """-weight[t] * input[..., t]; classes in dimension 1 (0 for a single sample); int64 targets.
@@ -77,7 +76,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     """
     if input.ndim == 0:
         raise ValueError("nll_loss expects input of shape (C,), (N, C) or (N, C, d1, ...), got a 0-d tensor")
-    if target.dtype != ag.int64:
+    if target.dtype != int64:
         raise TypeError(f"nll_loss expects int64 targets, got {target.dtype}")
     single = input.ndim == 1
     if single:
@@ -94,11 +93,11 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     wrong = counts & ((flat < 0) | (flat >= classes))
     if bool(wrong.any()):
         raise IndexError(f"nll_loss: target {int(flat[wrong][0])} is out of range for {classes} classes")
-    index = ag.where(counts, flat, ag.zeros_like(flat))
+    index = where(counts, flat, creation.zeros_like(flat))
     scale = counts.to(input.dtype) if weight is None else counts.to(input.dtype) * weight[index]
-    picked = rows[ag.arange(rows.shape[0]), index]
+    picked = rows[creation.arange(rows.shape[0]), index]
     # where, not a product: an ignored row may hold an infinity.
-    losses = ag.where(counts, -picked * scale, ag.zeros_like(scale))
+    losses = where(counts, -picked * scale, creation.zeros_like(scale))
     if reduction == "none":
         return losses.reshape(()) if single else losses.reshape(target.shape)
     if reduction == "mean":
@@ -108,12 +107,12 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64 (...) -> int64 (..., num_classes), 1 at the class; num_classes -1: the largest class plus one."""
-    if tensor.dtype != ag.int64:
+    if tensor.dtype != int64:
         raise RuntimeError(f"one_hot is only applicable to index tensors of type int64, got {tensor.dtype}")
     if tensor.numel() == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return ag.zeros((*tensor.shape, num_classes), dtype=ag.int64)
+        return creation.zeros((*tensor.shape, num_classes), dtype=int64)
     if int(tensor.min()) < 0:
         raise RuntimeError(f"Class values must be non-negative, got {int(tensor.min())}")
     largest = int(tensor.max())
@@ -121,7 +120,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = largest + 1
     elif largest >= num_classes:
         raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {largest}")
-    return (tensor.unsqueeze(-1) == ag.arange(num_classes)).to(ag.int64)
+    return (tensor.unsqueeze(-1) == creation.arange(num_classes)).to(int64)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -131,8 +130,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if not training or p == 0.0:
         return input
     if p == 1.0:
-        return input * ag.zeros_like(input)
-    keep = (ag.rand(input.shape, dtype=input.dtype) >= p).to(input.dtype)
+        return input * creation.zeros_like(input)
+    keep = (creation.rand(input.shape, dtype=input.dtype) >= p).to(input.dtype)
     return input * (keep * (1.0 / (1.0 - p)))
 
 

@@ -8,7 +8,9 @@ import math
 
 import numpy as np
 
-import autograd_cy as ag
+from autograd_cy.array.dtypes import float64
+from autograd_cy.engine import creation
+from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.tensor import Tensor
 
 
@@ -48,13 +50,13 @@ def _fan(tensor, mode):
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
     """U(a, b)."""
-    with ag.no_grad():
+    with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
     """N(mean, std^2)."""
-    with ag.no_grad():
+    with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
@@ -64,15 +66,15 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     from scipy.special import ndtr, ndtri  # imported here: scipy.special costs more than the whole library
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
-    with ag.no_grad():
-        values = ag.empty(tensor.shape, dtype=ag.float64).uniform_(0.0, 1.0, generator=generator).numpy()
+    with no_grad():
+        values = creation.rand(tensor.shape, generator=generator, dtype=float64).numpy()
         values = np.clip(mean + std * ndtri(low + (high - low) * values), a, b)
-        return tensor.copy_(ag.tensor(values, dtype=tensor.dtype))
+        return tensor.copy_(creation.tensor(values, dtype=tensor.dtype))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Every element is val."""
-    with ag.no_grad():
+    with no_grad():
         return tensor.fill_(val)
 
 
@@ -90,8 +92,8 @@ def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix; 2-D tensors only."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    with ag.no_grad():
-        return tensor.copy_(ag.eye(*tensor.shape, dtype=tensor.dtype))
+    with no_grad():
+        return tensor.copy_(creation.eye(*tensor.shape, dtype=tensor.dtype))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
@@ -134,10 +136,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
         return tensor
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
-    with ag.no_grad():
-        flat = ag.empty((rows, columns), dtype=ag.float64).normal_(0.0, 1.0, generator=generator).numpy()
+    with no_grad():
+        flat = creation.randn((rows, columns), generator=generator, dtype=float64).numpy()
         q, r = np.linalg.qr(flat.T if rows < columns else flat)
         # The signs make the distribution uniform (Mezzadri, 2007).
         q = q * np.where(np.diag(r) < 0, -1.0, 1.0)
         q = gain * (q.T if rows < columns else q)
-        return tensor.copy_(ag.tensor(np.ascontiguousarray(q), dtype=tensor.dtype).reshape(tensor.shape))
+        return tensor.copy_(creation.tensor(np.ascontiguousarray(q), dtype=tensor.dtype).reshape(tensor.shape))

@@ -5,7 +5,7 @@ Relies on Module, Parameter, init and functional.  Models rely on it.
 
 import math
 
-import autograd_cy as ag
+from autograd_cy.engine import creation
 
 from . import init
 from .functional import bilinear, linear
@@ -33,9 +33,9 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(ag.empty((out_features, in_features), dtype=dtype))
+        self.weight = Parameter(creation.empty((out_features, in_features), dtype=dtype))
         if bias:
-            self.bias = Parameter(ag.empty((out_features,), dtype=dtype))
+            self.bias = Parameter(creation.empty((out_features,), dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -64,9 +64,9 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(ag.empty((out_features, in1_features, in2_features), dtype=dtype))
+        self.weight = Parameter(creation.empty((out_features, in1_features, in2_features), dtype=dtype))
         if bias:
-            self.bias = Parameter(ag.empty((out_features,), dtype=dtype))
+            self.bias = Parameter(creation.empty((out_features,), dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import autograd_cy as ag
+from autograd_cy.array.dtypes import float32, float64
+from autograd_cy.engine import creation
+from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.tensor import Tensor
 
 from .parameter import Parameter
@@ -372,7 +374,7 @@ class Module(metaclass=ModuleType):
                 p.grad.zero_()
 
     def _convert(self, dtype):
-        floats = (ag.float32, ag.float64)
+        floats = (float32, float64)
         if dtype not in floats:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
         for t in [*self.parameters(), *self.buffers()]:
@@ -405,11 +407,11 @@ class Module(metaclass=ModuleType):
 
     def float(self) -> "Module":
         """Convert floating parameters and buffers to float32 in place."""
-        return self._convert(ag.float32)
+        return self._convert(float32)
 
     def double(self) -> "Module":
         """Convert floating parameters and buffers to float64 in place."""
-        return self._convert(ag.float64)
+        return self._convert(float64)
 
     def cpu(self) -> "Module":
         """Returns self: everything is on the CPU."""
@@ -451,7 +453,7 @@ class Module(metaclass=ModuleType):
             value = state_dict[name]
             try:
                 # A copy, since `value` may share memory with this module under another name.
-                value = ag.tensor(value) if not isinstance(value, Tensor) else value.detach().clone()
+                value = creation.tensor(value) if not isinstance(value, Tensor) else value.detach().clone()
             except (TypeError, ValueError) as error:
                 errors.append(f'While copying the parameter named "{name}", expected a tensor or tensor-like object, '
                               f"but received {type(value)}: {error}")
@@ -462,7 +464,7 @@ class Module(metaclass=ModuleType):
             copies.append((target, value))
         if errors:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
-        with ag.no_grad():
+        with no_grad():
             for target, value in copies:
                 target.copy_(value)
         return IncompatibleKeys(missing, unexpected)

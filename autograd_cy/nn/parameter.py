@@ -4,7 +4,7 @@ Relies on the engine (Tensor).  Every module and the optimisers' users rely on i
 It adds no field to Tensor, so it costs nothing over a plain tensor.
 """
 
-import autograd_cy as ag
+from autograd_cy.engine import creation
 from autograd_cy.engine.tensor import Tensor
 
 
@@ -18,9 +18,9 @@ class Parameter(Tensor):
 
     def __new__(cls, data=None, requires_grad: bool = True):
         if data is None:
-            data = ag.empty((0,))
+            data = creation.empty((0,))
         elif not isinstance(data, Tensor):
-            data = ag.tensor(data)
+            data = creation.tensor(data)
         return Tensor._make_subclass(cls, data.detach(), requires_grad)
 
     def __deepcopy__(self, memo):
@@ -39,4 +39,4 @@ class Parameter(Tensor):
 
 
 def _rebuild(cls, array, requires_grad):
-    return cls(ag.tensor(array), requires_grad)
+    return cls(creation.tensor(array), requires_grad)

@@ -7,7 +7,10 @@ Training loops and the SciPy bridge rely on it.
 import math
 from collections.abc import Iterable
 
-import autograd_cy as ag
+from autograd_cy.array.dtypes import float64
+from autograd_cy.engine import creation
+from autograd_cy.engine.modes import no_grad
+from autograd_cy.engine.shape import cat
 from autograd_cy.engine import updates
 from autograd_cy.engine.tensor import Tensor
 
@@ -27,7 +30,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     gradients = _gradients(parameters)
     max_norm, norm_type = float(max_norm), float(norm_type)
     if not gradients:
-        return ag.tensor(0.0)
+        return creation.tensor(0.0)
     if norm_type == 2.0:
         norm = math.sqrt(updates.sum_of_squares(gradients))
     else:
@@ -36,7 +39,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
             pick = max if norm_type > 0 else min
             norm = math.nan if any(map(math.isnan, norms)) else pick(norms)
         else:
-            norm = float(ag.tensor(norms, dtype=ag.float64).norm(norm_type))
+            norm = float(creation.tensor(norms, dtype=float64).norm(norm_type))
     if error_if_nonfinite and not math.isfinite(norm):
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
                            "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
@@ -44,20 +47,20 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     factor = max_norm / (norm + 1e-6)
     if not factor >= 1.0:                    # NaN scales too: the gradients then show it
         updates.scale(gradients, factor)
-    return ag.tensor(norm, dtype=gradients[0].dtype)
+    return creation.tensor(norm, dtype=gradients[0].dtype)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clamp every gradient in place to [-clip_value, clip_value]."""
     clip_value = float(clip_value)
-    with ag.no_grad():
+    with no_grad():
         for gradient in _gradients(parameters):
             gradient.clamp_(-clip_value, clip_value)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All elements of all parameters as one vector (differentiable)."""
-    return ag.cat([p.reshape(-1) for p in parameters])
+    return cat([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
@@ -69,7 +72,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     if vec.numel() != needed:
         raise ValueError(f"the vector has {vec.numel()} elements, but the parameters have {needed}")
     start = 0
-    with ag.no_grad():
+    with no_grad():
         for p in parameters:
             p.copy_(vec[start:start + p.numel()].reshape(p.shape))
             start += p.numel()

@@ -3,12 +3,11 @@
 Relies on Optimizer and on engine/updates.  Training loops rely on it.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from autograd_cy.engine import updates
 
-from .optimizer import Optimizer, check_execution, check_range, run_closure
+from .optimizer import Optimizer, check_execution, check_range
 
 
 class Adam(Optimizer):
@@ -38,10 +37,7 @@ class Adam(Optimizer):
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         check_range(group, weight_decay="weight_decay value")
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None if closure is None else run_closure(closure)
-        updates.adam(self.param_groups, self.state)
-        return loss
+    step = updates.adam_step
 
 
 class AdamW(Adam):

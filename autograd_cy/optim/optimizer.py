@@ -1,6 +1,6 @@
 """Optimizer: parameter groups, state, and their saving and loading, with PyTorch's semantics and messages.
 
-Relies on the engine (Tensor, enable_grad) and on engine/updates, which walks groups and state in one call per step.
+Relies on the engine (Tensor) and on engine/updates, which walks groups and state in one call per step.
 The optimisers, the schedules and the users' own optimisers rely on it.
 """
 
@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
-import autograd_cy as ag
+from autograd_cy.array.dtypes import float32, float64
+from autograd_cy.engine import creation
 from autograd_cy.engine import updates
 from autograd_cy.engine.tensor import Tensor
 
@@ -76,9 +77,7 @@ class Optimizer:
     def _check(self, group: dict[str, Any]) -> None:
         """Raise ValueError for an option out of its range; optimisers override it."""
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or fill them with zeros if `set_to_none` is False."""
-        updates.zero_grad(self.param_groups, set_to_none)
+    zero_grad = updates.zero_grad
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; `closure`, if given, is called first and its value returned."""
@@ -101,7 +100,7 @@ class Optimizer:
             if isinstance(key, Tensor):
                 entry = dict(value)
                 if isinstance(entry.get("step"), int):
-                    entry["step"] = ag.tensor(float(entry["step"]))          # PyTorch's format
+                    entry["step"] = creation.tensor(float(entry["step"]))          # PyTorch's format
                 if entry:
                     state[numbers.get(id(key), key)] = entry
             else:
@@ -148,7 +147,7 @@ def _copy_state(value, p, key=None):
     """A deep copy; floating tensors take the dtype of their parameter, except the number of steps."""
     if isinstance(value, Tensor):
         value = value.detach().clone()
-        if p is not None and key != "step" and value.dtype in (ag.float32, ag.float64):
+        if p is not None and key != "step" and value.dtype in (float32, float64):
             value = value.to(p.dtype)
         return value
     if isinstance(value, Mapping) or hasattr(value, "items"):
@@ -156,12 +155,6 @@ def _copy_state(value, p, key=None):
     if isinstance(value, (list, tuple)):
         return type(value)(_copy_state(v, p, key) for v in value)
     return deepcopy(value)
-
-
-def run_closure(closure: Callable[[], Any]) -> Any:
-    """Call a closure with gradients switched on, as every `step(closure)` does."""
-    with ag.enable_grad():
-        return closure()
 
 
 def check_range(group: Mapping[str, Any], **names: str) -> None:

@@ -3,12 +3,11 @@
 Relies on Optimizer and on engine/updates.  Training loops rely on it.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from autograd_cy.engine import updates
 
-from .optimizer import Optimizer, check_execution, check_range, run_closure
+from .optimizer import Optimizer, check_execution, check_range
 
 
 class RMSprop(Optimizer):
@@ -32,7 +31,4 @@ class RMSprop(Optimizer):
         check_range(group, lr="learning rate", eps="epsilon value", momentum="momentum value",
                     weight_decay="weight_decay value", alpha="alpha value")
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None if closure is None else run_closure(closure)
-        updates.rmsprop(self.param_groups, self.state)
-        return loss
+    step = updates.rmsprop_step

@@ -3,12 +3,11 @@
 Relies on Optimizer and on engine/updates.  Training loops rely on it.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from autograd_cy.engine import updates
 
-from .optimizer import Optimizer, check_execution, check_range, run_closure
+from .optimizer import Optimizer, check_execution, check_range
 
 
 class SGD(Optimizer):
@@ -32,7 +31,4 @@ class SGD(Optimizer):
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None if closure is None else run_closure(closure)
-        updates.sgd(self.param_groups, self.state)
-        return loss
+    step = updates.sgd_step

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-import autograd_cy as ag
+from autograd_cy.array.dtypes import float32, float64
+from autograd_cy.engine import creation
+from autograd_cy.engine.backward import grad
+from autograd_cy.engine.modes import enable_grad, no_grad
 from autograd_cy.engine.tensor import Tensor
 
 
@@ -30,7 +33,7 @@ def _differentiable(inputs, name):
                          "requires_grad=True.")
     for i in positions:
         x = inputs[i]
-        if x.dtype != ag.float64:
+        if x.dtype != float64:
             raise ValueError(f"{name}: input {i} is {x.dtype}. Central differences need float64 (in float32 they are wrong by "
                              "about 1e-3): pass x.double().detach().requires_grad_()")
         if x.numel() and any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True)):
@@ -49,11 +52,11 @@ def _call(func, inputs, name):
 
 
 def _floating(outputs):
-    return [k for k, y in enumerate(outputs) if y.dtype in (ag.float32, ag.float64)]
+    return [k for k, y in enumerate(outputs) if y.dtype in (float32, float64)]
 
 
 def _values(func, inputs, which, name):
-    with ag.no_grad():
+    with no_grad():
         outputs = _call(func, inputs, name)
         return [np.array(outputs[k].detach().numpy(), dtype=np.float64).reshape(-1) for k in which]
 
@@ -80,7 +83,7 @@ def _numerical(func, inputs, i, which, eps, name):
 
 
 def _gradients(output, wanted, seed):
-    found = ag.autograd.grad(output, wanted, seed, retain_graph=True, allow_unused=True)
+    found = grad(output, wanted, seed, retain_graph=True, allow_unused=True)
     result = []
     for x, g in zip(wanted, found, strict=True):
         if g is None:
@@ -104,7 +107,7 @@ def _analytical(output, wanted):
     for j in range(size):
         seed = np.zeros(size)
         seed[j] = 1.0
-        seed = ag.tensor(seed.reshape(shape), dtype=output.dtype)
+        seed = creation.tensor(seed.reshape(shape), dtype=output.dtype)
         for matrix, g in zip(matrices, _gradients(output, wanted, seed), strict=True):
             matrix[:, j] = g.reshape(-1)
     return matrices
@@ -134,7 +137,7 @@ def _check_zero_seed(outputs, which, wanted):
     for k in which:
         if not outputs[k].requires_grad:
             continue
-        for x, g in zip(wanted, _gradients(outputs[k], wanted, ag.zeros_like(outputs[k])), strict=True):
+        for x, g in zip(wanted, _gradients(outputs[k], wanted, creation.zeros_like(outputs[k])), strict=True):
             if g.size and not (g == 0).all():
                 raise GradcheckError(f"backward of output {k} gives non-zero gradients for a gradient of zeros "
                                      f"(input of shape {tuple(x.shape)}: {g.reshape(-1)[np.argmax(g.reshape(-1) != 0)]!r})")
@@ -210,7 +213,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any],
         for k in which:
             shape = tuple(outputs[k].shape)
             values = random.standard_normal((*shape, 2) if gen_non_contig_grad_outputs else shape)
-            seed = ag.tensor(values, dtype=outputs[k].dtype)
+            seed = creation.tensor(values, dtype=outputs[k].dtype)
             seeds.append((seed[..., 0] if gen_non_contig_grad_outputs else seed).requires_grad_())
     else:
         seeds = list(_as_tuple(grad_outputs))
@@ -221,13 +224,13 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any],
     def gradient(*args):
         ins, gs = args[:n], args[n:]
         outs = _call(func, ins, "gradgradcheck")
-        with ag.enable_grad():
-            found = ag.autograd.grad([outs[k] for k in which], [ins[i] for i in positions], list(gs), create_graph=True,
+        with enable_grad():
+            found = grad([outs[k] for k in which], [ins[i] for i in positions], list(gs), create_graph=True,
                                      allow_unused=True)
         return tuple(g for g in found if g is not None)
 
     def enabled(*args):
-        with ag.enable_grad():                            # differences are taken under no_grad
+        with enable_grad():                            # differences are taken under no_grad
             return gradient(*args)
 
     if not any(g.requires_grad for g in enabled(*inputs, *seeds)):
