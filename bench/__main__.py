@@ -63,7 +63,9 @@ def main(argv=None):
             results += ops.run(args)
         elif name == "graph":
             from . import graph
-            results += graph.run(args)
+            more, wrong = graph.run(args)
+            results += more
+            complaints += wrong
         else:
             from . import importing
             results += importing.run(args)

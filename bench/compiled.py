@@ -7,6 +7,7 @@ import ast
 import functools
 import importlib.machinery
 import importlib.util
+import itertools
 import sys
 from pathlib import Path
 
@@ -15,12 +16,13 @@ ROOT = HERE.parent
 
 
 def settings():
-    """DIRECTIVES and FLAGS as setup.py assigns them, read without running it."""
-    found = {}
-    for statement in ast.parse((ROOT / "setup.py").read_text()).body:
-        if isinstance(statement, ast.Assign) and statement.targets[0].id in ("DIRECTIVES", "FLAGS"):
-            found[statement.targets[0].id] = ast.literal_eval(statement.value)
-    return found["DIRECTIVES"], found["FLAGS"]
+    """DIRECTIVES and FLAGS of setup.py: the part before its first function runs, which only imports and assigns."""
+    path = ROOT / "setup.py"
+    tree = ast.parse(path.read_text())
+    tree.body = list(itertools.takewhile(lambda node: not isinstance(node, ast.FunctionDef), tree.body))
+    names = {"__file__": str(path), "__name__": "setup"}
+    exec(compile(tree, str(path), "exec"), names)
+    return names["DIRECTIVES"], names["FLAGS"]
 
 
 def build():

@@ -115,7 +115,7 @@ def milliseconds(value):
 
 
 def run(args):
-    """Measure, print, and return the results for --json."""
+    """Measure, print, and return (results for --json, complaints)."""
     sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= args.largest]
     graphs = [("chain", size) for size in sizes] + [("ladder", LADDER), ("fan-out", min(FAN_OUT, args.largest))]
     who = [("autograd_cy", engine) for engine in args.engines]
@@ -134,20 +134,22 @@ def run(args):
         best[graph, size, library, engine] = found if "error" in found else {
             key: min(value, before.get(key, value)) for key, value in found.items()}
     report.heading(f"Large graphs, ms and MB, minimum of {rounds} processes; memory above the bare import")
-    rows, results = [], []
+    rows, results, complaints = [], [], []
     for graph, size, library, engine in todo:
         found = best[graph, size, library, engine]
         label = f"{graph} {size:,}  {'PyTorch' if library == 'torch' else engine}"
         results.append({"benchmark": "graph", "graph": graph, "size": size, "library": library, "engine": engine, **found})
         if "error" in found:
             rows.append([label, found["error"], *[""] * 5])
+            if (engine, found["error"]) != ("recursive", "RecursionError"):
+                complaints.append(f"graph: {label}: {found['error']}")
             continue
         total = sum(found[key] for key in ("build", "backward", "free"))
         rows.append([label, *(milliseconds(found[key]) for key in ("build", "backward", "free")),
                      report.number(total / nodes(graph, size) * 1e9),
                      f"{(found['peak'] - found['bare']) / 1e6:,.1f}", f"{found['peak'] / 1e6:,.0f}"])
     report.table(["", "build", "backward", "free", "ns per node", "memory", "whole process"], rows)
-    return results
+    return results, complaints
 
 
 if __name__ == "__main__":
