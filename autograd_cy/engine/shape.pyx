@@ -5,7 +5,7 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_expand, layout_incref,
     layout_permute, layout_strided, layout_view, same_layout, same_shape, shape_tuple, strides_of, strides_tuple,
@@ -721,7 +721,7 @@ def unbind(x, dim=0):
 
 def set_data(Tensor self, Tensor value):
     """Let the tensor show the memory of `value`: `x.data = value`. Shape and dtype may change only without a history."""
-    if value.dtype_ != self.dtype_:
+    if value.dtype_ != self.dtype_ and (self.grad_ != NULL or (self.needs_grad and value.dtype_ > FLOAT64)):
         raise RuntimeError(f"data: expected dtype {self.dtype.name}, got {value.dtype.name}")
     if self.node != NULL:
         raise RuntimeError("data: only the memory of leaf tensors can be exchanged")
@@ -730,3 +730,4 @@ def set_data(Tensor self, Tensor value):
     storage_decref(self.storage)
     layout_decref(self.layout)
     self.storage, self.layout, self.data = value.storage, value.layout, value.data
+    self.dtype_ = value.dtype_

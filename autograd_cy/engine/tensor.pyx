@@ -233,11 +233,16 @@ cdef class Tensor:
         """An instance of the subclass `cls` on the memory of `data`, a leaf."""
         cdef Tensor source = data
         cdef Tensor made
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+            raise TypeError(f"_make_subclass: expected a subclass of Tensor, got {cls!r}")
         if source.dtype_ > FLOAT64 and requires_grad:
             raise RuntimeError(f"only floating-point tensors can require gradients, this one has dtype {source.dtype.name}")
-        made = owned(ag_alloc(<PyTypeObject*> cls))
         storage_incref(source.storage)
         layout_incref(source.layout)
+        if cls is Tensor:                 # tp_alloc would track it, and the free list expects untracked tensors
+            made = owned(tensor_wrap(source.storage, source.layout, source.data, source.dtype_))
+        else:
+            made = owned(ag_alloc(<PyTypeObject*> cls))
         made.storage, made.layout, made.data = source.storage, source.layout, source.data
         made.dtype_ = source.dtype_
         made.needs_grad = bool(requires_grad)
