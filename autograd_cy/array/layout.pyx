@@ -7,6 +7,8 @@ from cpython.ref cimport Py_INCREF
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 
+from autograd_cy.array.errors import ShapeError
+
 cdef enum:
     FREE_NDIM = 8             # layouts of up to so many dimensions come from free lists
     CACHE_SIZE = 256          # direct-mapped cache of contiguous layouts, so that equal shapes share one pointer
@@ -44,10 +46,10 @@ cdef Py_ssize_t checked_numel(int ndim, const Py_ssize_t* shape) except -1:
     cdef bint empty = False
     cdef int i
     if ndim > MAX_NDIM:
-        raise ValueError(f"a tensor has at most {MAX_NDIM} dimensions, got {ndim}")
+        raise ShapeError(f"a tensor has at most {MAX_NDIM} dimensions, got {ndim}")
     for i in range(ndim):
         if shape[i] < 0:
-            raise ValueError(f"negative dimension {shape[i]} in shape {[shape[j] for j in range(ndim)]}")
+            raise ShapeError(f"negative dimension {shape[i]} in shape {[shape[j] for j in range(ndim)]}")
         if shape[i] == 0:
             empty = True
     for i in range(ndim):
@@ -55,7 +57,7 @@ cdef Py_ssize_t checked_numel(int ndim, const Py_ssize_t* shape) except -1:
             if numel > LARGEST // shape[i]:
                 if empty:
                     return 0
-                raise ValueError(f"shape {[shape[j] for j in range(ndim)]} has more elements than memory can hold")
+                raise ShapeError(f"shape {[shape[j] for j in range(ndim)]} has more elements than memory can hold")
             numel *= shape[i]
     return 0 if empty else numel
 
@@ -212,7 +214,7 @@ cdef Layout* layout_expand(Layout* a, int ndim, const Py_ssize_t* shape) except?
     if lead < 0:
         return NULL
     if ndim > MAX_NDIM:
-        raise ValueError(f"a tensor has at most {MAX_NDIM} dimensions, got {ndim}")
+        raise ShapeError(f"a tensor has at most {MAX_NDIM} dimensions, got {ndim}")
     for i in range(ndim):
         if i < lead:
             strides[i] = 0

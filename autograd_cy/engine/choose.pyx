@@ -13,7 +13,7 @@ from autograd_cy.engine.tensor cimport Tensor, is_tensor
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.tensor import OPCODES
 
-cdef int WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"]
+cdef int WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
 INF = float("inf")
 
 
@@ -27,6 +27,13 @@ def where_rows(condition, a, b):
     if result is NotImplemented:
         raise TypeError(f"where: expected tensors or numbers, got {type(a).__name__} and {type(b).__name__}")
     return result
+
+
+def pow_row(a, b):
+    """The row `pow`, without the shortcuts of the operator: rules get the bits that the generated loops give."""
+    cdef PyObject* args[2]
+    args[0], args[1] = <PyObject*> a, <PyObject*> b
+    return own(elementwise(POW, 2, args, NULL, NO_REDUCTION))
 
 
 def nonzero_parts(condition):

@@ -13,7 +13,7 @@ from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_strided, shape_tuple,
+    CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_strided,
 )
 from autograd_cy.array.storage cimport Storage, storage_foreign
 from autograd_cy.engine.dispatch cimport Operand_, converted, copy_into, default_dtype, number_tensor, write_number
@@ -273,24 +273,34 @@ def ones_code(shape, int dtype):
     return fill(allocate(shape, dtype, "ones"), 1)
 
 
+cdef Tensor allocate_like(object x, object dtype):
+    """Of the shape of x and, where that is dense, with its strides."""
+    cdef Tensor t = <Tensor?> x
+    cdef Layout* layout = layout_dense_like(t.layout)
+    try:
+        return own(tensor_new(layout, code_of(dtype, t.dtype_)))
+    finally:
+        layout_decref(layout)
+
+
 def empty_like(input, *, dtype=None, requires_grad=False):
     """As empty, with the shape and dtype of `input`."""
-    return finish(allocate(input.shape, code_of(dtype, (<Tensor?> input).dtype_), "empty_like"), requires_grad)
+    return finish(allocate_like(input, dtype), requires_grad)
 
 
 def zeros_like(input, *, dtype=None, requires_grad=False):
     """As zeros, with the shape and dtype of `input`."""
-    return finish(zeros_code(input.shape, code_of(dtype, (<Tensor?> input).dtype_)), requires_grad)
+    return finish(fill(allocate_like(input, dtype), 0), requires_grad)
 
 
 def ones_like(input, *, dtype=None, requires_grad=False):
     """As ones, with the shape and dtype of `input`."""
-    return finish(ones_code(input.shape, code_of(dtype, (<Tensor?> input).dtype_)), requires_grad)
+    return finish(fill(allocate_like(input, dtype), 1), requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, requires_grad=False):
     """As full, with the shape and dtype of `input`."""
-    return finish(fill(allocate(input.shape, code_of(dtype, (<Tensor?> input).dtype_), "full_like"), fill_value), requires_grad)
+    return finish(fill(allocate_like(input, dtype), fill_value), requires_grad)
 
 
 def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=None):

@@ -28,6 +28,7 @@ from autograd_cy.kernels.table cimport (
 
 import numpy as np
 
+from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy import ops
 from autograd_cy.array.dtypes import DTYPES, as_dtype
 from autograd_cy.engine.tensor import OPCODES
@@ -324,7 +325,7 @@ cdef Layout* output_layout(int opcode, int n, Operand_* args) except NULL:
 
 cdef int raise_shapes(int opcode, int n, Operand_* args) except -1:
     shapes = " and ".join(str((<object> args[i].tensor).shape) for i in range(n) if args[i].tensor != NULL)
-    raise ValueError(f"{NAMES[opcode]}: shapes {shapes} do not broadcast against each other")
+    raise ShapeError(f"{NAMES[opcode]}: shapes {shapes} do not broadcast against each other")
 
 
 cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssize_t out_itemsize, Operand_* args, char* numbers,
@@ -387,7 +388,7 @@ cdef int convert_operands(int opcode, int n, Operand_* args, PyObject** kept) ex
     cdef int dtype = compute_dtype(opcode, common_dtype(n, args, first))
     cdef int i
     if first and (args[0].tensor == NULL or (<Tensor> args[0].tensor).dtype_ != BOOL):
-        raise TypeError(f"{NAMES[opcode]}: the condition must be a bool tensor, got "
+        raise DTypeError(f"{NAMES[opcode]}: the condition must be a bool tensor, got "
                         + ("a number" if args[0].tensor == NULL else dtype_name((<Tensor> args[0].tensor).dtype_)))
     for i in range(first, n):
         if args[i].tensor != NULL and (<Tensor> args[i].tensor).dtype_ != dtype:
@@ -698,7 +699,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
         if not same_shape(layout, x.layout):
             shape = shape_tuple(layout)
             layout_decref(layout)
-            raise ValueError(f"{name}: the result has shape {shape}, but the tensor has shape {x.shape}")
+            raise ShapeError(f"{name}: the result has shape {shape}, but the tensor has shape {x.shape}")
         layout_decref(layout)
         for i in range(n):
             if used[i].tensor == NULL:

@@ -22,6 +22,7 @@ from autograd_cy.engine.shape cimport axis_of, own, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K
 
+from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.creation import tensor, zeros_code
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import clone, expand, permute, slice_axes, unsqueeze
@@ -335,7 +336,7 @@ cdef int overwrite(Tensor x, Plan plan, Tensor value, str name) except -1:
         value = value.reshape(value.shape[1:])
     layout = layout_expand(value.layout, n, sizes)
     if layout == NULL:
-        raise ValueError(f"{name}: a value of shape {value.shape} does not broadcast to the chosen elements' shape {tuple(full)}")
+        raise ShapeError(f"{name}: a value of shape {value.shape} does not broadcast to the chosen elements' shape {tuple(full)}")
     source = own(tensor_alias(value, layout, value.data))
     source = own(contiguous_of(arrays_first(plan, own(converted(source, x.dtype_)))))
     if source.storage == x.storage:
@@ -467,10 +468,10 @@ cdef Tensor checked_places(Tensor x, object given, int axis, str name):
     if places.dtype_ != INT64 and places.dtype_ != 3:
         raise TypeError(f"{name}: the index must be int64, got {places.dtype.name}")
     if max(places.layout.ndim, 1) != max(x.layout.ndim, 1):
-        raise ValueError(f"{name}: the index must have as many dimensions as the input, got shapes {places.shape} and {x.shape}")
+        raise ShapeError(f"{name}: the index must have as many dimensions as the input, got shapes {places.shape} and {x.shape}")
     for i in range(min(places.layout.ndim, x.layout.ndim)):
         if i != axis and places.layout.dims[i] > x.layout.dims[i]:
-            raise ValueError(f"{name}: the index of shape {places.shape} is larger than the input of shape {x.shape} beside dim {axis}")
+            raise ShapeError(f"{name}: the index of shape {places.shape} is larger than the input of shape {x.shape} beside dim {axis}")
     return own(contiguous_of(own(converted(places, INT64))))
 
 

@@ -15,6 +15,7 @@ from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K
 
+from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.elementwise import exp
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.reduce import log_softmax, mean, sum
@@ -47,7 +48,7 @@ cdef object pair_loss(int opcode, object x, object target, int reduction, str na
         raise TypeError(f"{name}: input and target must be tensors, got {type(x).__name__} and {type(target).__name__}")
     if not same_shape((<Tensor> x).layout, (<Tensor> target).layout):
         if strict:
-            raise ValueError(f"{name}: the target has shape {target.shape}, but the input has shape {x.shape}")
+            raise ShapeError(f"{name}: the target has shape {target.shape}, but the input has shape {x.shape}")
         warnings.warn(f"{name}: the target has shape {target.shape} and the input {x.shape}; they are broadcast, which is seldom meant",
                       stacklevel=2)
     args[0], args[1] = <PyObject*> x, <PyObject*> target
@@ -107,7 +108,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean
         losses = pair_loss(BCE_LOGITS, input, target, NO_REDUCTION, "binary_cross_entropy_with_logits", True)
     else:
         if not same_shape((<Tensor> input).layout, (<Tensor> target).layout):
-            raise ValueError(f"binary_cross_entropy_with_logits: the target has shape {target.shape}, but the input has shape {input.shape}")
+            raise ShapeError(f"binary_cross_entropy_with_logits: the target has shape {target.shape}, but the input has shape {input.shape}")
         losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * FUNCTIONS["softplus"](-input)
     if weight is not None:
         losses = losses * weight
@@ -129,14 +130,14 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: label_smoothing must lie between 0 and 1, got {label_smoothing}")
     if x.layout.ndim == 0:
-        raise ValueError("cross_entropy: the input needs a class dimension, got a 0-d tensor")
+        raise ShapeError("cross_entropy: the input needs a class dimension, got a 0-d tensor")
     if weight is not None and tuple(weight.shape) != (x.shape[1 if x.layout.ndim > 1 else 0],):
-        raise ValueError(f"cross_entropy: weight has shape {weight.shape}, but there are {x.shape[1 if x.layout.ndim > 1 else 0]} classes")
+        raise ShapeError(f"cross_entropy: weight has shape {weight.shape}, but there are {x.shape[1 if x.layout.ndim > 1 else 0]} classes")
     if t.dtype_ <= FLOAT64:
         return soft_cross_entropy(x, t, weight, code, label_smoothing)
     classes = 1 if x.layout.ndim > 1 else 0
     if tuple(t.shape) != x.shape[:classes] + x.shape[classes + 1:]:
-        raise ValueError(f"cross_entropy: class targets of shape {t.shape} do not fit an input of shape {x.shape}")
+        raise ShapeError(f"cross_entropy: class targets of shape {t.shape} do not fit an input of shape {x.shape}")
     if x.layout.ndim > 2:
         rows = movedim(x, 1, -1)
         losses, counted = row_losses(reshape(rows, (-1, x.shape[1])) if x.layout.numel else reshape(rows, (t.numel(), x.shape[1])),
@@ -204,7 +205,7 @@ cdef tuple row_losses(Tensor x, Tensor target, object weight, long long ignore_i
 cdef object soft_cross_entropy(Tensor x, Tensor t, object weight, int code, double smoothing):
     """Targets that are probabilities."""
     if not same_shape(x.layout, t.layout):
-        raise ValueError(f"cross_entropy: probability targets of shape {t.shape} do not fit an input of shape {x.shape}")
+        raise ShapeError(f"cross_entropy: probability targets of shape {t.shape} do not fit an input of shape {x.shape}")
     classes = 1 if x.layout.ndim > 1 else 0
     if smoothing:
         t = t * (1 - smoothing) + smoothing / x.shape[classes]

@@ -10,6 +10,7 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import backward, creation, elementwise, index, losses, printing, products, reduce, shape
+from .choose import pow_row
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
 from .tensor import Tensor, put_into_type
@@ -156,7 +157,7 @@ def __deepcopy__(self, memo):
         _copied(self)
     if id(self) in memo:
         return memo[id(self)]
-    made = _rebuild(type(self), shape.clone(shape.detach(self)), self.requires_grad)
+    made = _rebuild(type(self), shape.copied_with_storage(self, memo), self.requires_grad)
     memo[id(self)] = made
     if self.grad is not None:
         made.grad = copy.deepcopy(self.grad, memo)
@@ -199,7 +200,11 @@ def from_dlpack(x):
 
 
 def __format__(self, spec):
-    return format(self.item(), spec) if self.ndim == 0 and spec else repr(self) if not spec else format(self.item(), spec)
+    if not spec:
+        return repr(self)
+    if self.ndim:
+        raise TypeError(f"a format applies to tensors of 0 dimensions, not to one of shape {self.shape}")
+    return format(self.item(), spec)
 
 
 def apply_named(name, args):
@@ -242,7 +247,7 @@ for _name, _function in METHODS.items():
 
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
 FUNCTIONS.update({
-    "where": _rule_where, "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape, "expand": shape.expand,
+    "where": _rule_where, "pow": pow_row, "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape, "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": index.rule_gather,
     "put": index.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
     "index_fill": index.index_fill, "as_strided": shape.as_strided, "as_strided_back": shape.as_strided_back,

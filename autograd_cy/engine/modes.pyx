@@ -121,6 +121,8 @@ class set_grad_enabled(GradMode):
     """Switch recording on or off: at once as a call, for a block with `with`, for a function as a decorator."""
 
     def __init__(self, mode):
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled: expected a bool, got {type(mode).__name__}")
         set_mode(self, bool(mode))
         # The call itself switches, as a statement on its own must; `with` and decoration give back what was before.
         remember_switch(self, swap_grad_mode(bool(mode)))

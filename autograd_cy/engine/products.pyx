@@ -18,6 +18,7 @@ from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.gemm cimport batched_gemm, gemm
 from autograd_cy.kernels.table cimport K, REDUCE_SUM, Operand
 
+from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy import ops
 from autograd_cy.engine.shape import reshape, squeeze, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
@@ -147,7 +148,7 @@ cdef Py_ssize_t leading_size(Tensor a, Tensor b, int i, int ndim) except -1:
     cdef Py_ssize_t m = a.layout.dims[p] if p >= 0 else 1
     cdef Py_ssize_t n = b.layout.dims[q] if q >= 0 else 1
     if m != n and m != 1 and n != 1:
-        raise ValueError(f"matmul: the leading sizes of shapes {a.shape} and {b.shape} do not broadcast against each other")
+        raise ShapeError(f"matmul: the leading sizes of shapes {a.shape} and {b.shape} do not broadcast against each other")
     return n if m == 1 else m
 
 
@@ -162,7 +163,7 @@ cdef int check_operands(Tensor a, Tensor b, str name) except -1:
     if a.dtype_ == BOOL:
         raise RuntimeError(f"{name}: not defined for bool tensors; convert them to a number dtype")
     if a.layout.ndim == 0 or b.layout.ndim == 0:
-        raise ValueError(f"{name}: both operands need at least 1 dimension, got shapes {a.shape} and {b.shape}")
+        raise ShapeError(f"{name}: both operands need at least 1 dimension, got shapes {a.shape} and {b.shape}")
     return 0
 
 
@@ -171,7 +172,7 @@ cdef object matmul_recorded(Tensor a, Tensor b):
     cdef PyObject* inputs[2]
     cdef object out
     if a.layout.dims[a.layout.ndim - 1] != b.layout.dims[b.layout.ndim - 2]:
-        raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not fit: {a.layout.dims[a.layout.ndim - 1]} columns against "
+        raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit: {a.layout.dims[a.layout.ndim - 1]} columns against "
                          f"{b.layout.dims[b.layout.ndim - 2]} rows")
     if a.layout.ndim == 2 and b.layout.ndim == 2:
         out = own(product(a, False, b, False))
@@ -200,13 +201,13 @@ def matmul(a, b):
         return matmul_recorded(x, y)
     if x.layout.ndim == 1:
         if x.layout.dims[0] != y.layout.dims[y.layout.ndim - 2 if y.layout.ndim > 1 else 0]:
-            raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
+            raise ShapeError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
         if y.layout.ndim == 1:
             return reshape(matmul_recorded(unsqueeze(x, 0), unsqueeze(y, 1)), ())
         return squeeze(matmul(unsqueeze(x, 0), y), -2)
     if y.layout.ndim == 1:
         if x.layout.dims[x.layout.ndim - 1] != y.layout.dims[0]:
-            raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
+            raise ShapeError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
         return squeeze(matmul(x, unsqueeze(y, 1)), -1)
     if y.layout.ndim == 2 and x.layout.ndim > 2:
         # One large product instead of a batch, and no batch of gradients to sum for b.
@@ -246,12 +247,12 @@ def linear(x, weight, bias=None):
     cdef int i
     check_operands(a, w, "linear")
     if w.layout.ndim != 2 or a.layout.dims[a.layout.ndim - 1] != w.layout.dims[1]:
-        raise ValueError(f"linear: an input of shape {a.shape} does not fit a weight of shape {w.shape}; the last size of the input "
+        raise ShapeError(f"linear: an input of shape {a.shape} does not fit a weight of shape {w.shape}; the last size of the input "
                          f"must be the second of the weight")
     if bias is not None:
         c = bias
         if c.layout.ndim != 1 or c.layout.dims[0] != w.layout.dims[0] or c.dtype_ != w.dtype_:
-            raise ValueError(f"linear: a bias of shape {c.shape} and dtype {c.dtype.name} does not fit a weight of shape {w.shape} "
+            raise ShapeError(f"linear: a bias of shape {c.shape} and dtype {c.dtype.name} does not fit a weight of shape {w.shape} "
                              f"and dtype {w.dtype.name}")
     if a.layout.ndim != 2:
         for i in range(a.layout.ndim):

@@ -23,6 +23,7 @@ from autograd_cy.kernels.table cimport (
     REDUCE_PROD, REDUCE_SUM, REDUCE_VAR,
 )
 
+from autograd_cy.array.errors import ShapeError
 from autograd_cy.array.dtypes import as_dtype
 from autograd_cy.engine.elementwise import maximum, minimum, sqrt
 from autograd_cy.engine.gradients import FUNCTIONS
@@ -52,7 +53,7 @@ cdef tuple dims_of(object dim, int ndim, str name):
             return ALL_DIMS[ndim]
         found = sorted([axis_of(d, ndim, name) for d in dim])
         if len(set(found)) != len(found):
-            raise ValueError(f"{name}: a dim occurs twice in {tuple(dim)}")
+            raise ShapeError(f"{name}: a dim occurs twice in {tuple(dim)}")
         return tuple(found) if ndim else ()
     axis = axis_of(dim, ndim, name)
     return (axis,) if ndim else ()
@@ -131,7 +132,7 @@ cdef Tensor float_input(object x, str name):
 cdef int refuse_empty(Tensor x, tuple dims, str name) except -1:
     for axis in dims:
         if x.layout.dims[<int> axis] == 0:
-            raise ValueError(f"{name}: the reduced dimension {axis} of shape {x.shape} is empty, and {name} of nothing is not defined")
+            raise ShapeError(f"{name}: the reduced dimension {axis} of shape {x.shape} is empty, and {name} of nothing is not defined")
     return 0
 
 
@@ -301,7 +302,7 @@ def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=Non
     if p is None or p == "fro":
         p = 2
     if not isinstance(p, (int, float)):
-        raise ValueError(f"norm: p must be a number or \"fro\", got {p!r}")
+        raise ShapeError(f"norm: p must be a number or \"fro\", got {p!r}")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "norm")
     cdef bint keep = bool(either(keepdims, keepdim))
     if p < 0:

@@ -4,6 +4,7 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
@@ -13,15 +14,18 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.dispatch cimport (
     MAX_OPS, as_operand_tensor, contiguous_of, converted, copy_into, copy_of, default_dtype, promote,
 )
-from autograd_cy.array.storage cimport storage_decref, storage_incref
+from autograd_cy.array.storage cimport (
+    Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
+)
 from autograd_cy.engine.gradients cimport sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.record cimport (
     any_wants_grad, record, refuse_inplace, rewrite_history, set_base, set_edge, set_history, wants_grad,
 )
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new, tensor_wrap
 
+from autograd_cy.array.errors import ShapeError
 from autograd_cy.array.dtypes import DTYPES, DType, as_dtype
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.tensor import OPCODES
@@ -60,7 +64,7 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
     """Fill `sizes` from a sequence of integers; the number of dimensions is returned."""
     cdef int n = 0
     if len(shape) > MAX_NDIM:
-        raise ValueError(f"{name}: a tensor has at most {MAX_NDIM} dimensions, got {len(shape)}")
+        raise ShapeError(f"{name}: a tensor has at most {MAX_NDIM} dimensions, got {len(shape)}")
     for size in shape:
         if type(size) is not int:
             try:
@@ -121,10 +125,10 @@ cdef int infer_shape(Tensor x, object given, Py_ssize_t* shape, str name) except
     for i in range(ndim):
         if shape[i] == -1:
             if unknown >= 0:
-                raise ValueError(f"{name}: only one size can be inferred (-1), got {tuple(given)}")
+                raise ShapeError(f"{name}: only one size can be inferred (-1), got {tuple(given)}")
             unknown = i
         elif shape[i] < 0:
-            raise ValueError(f"{name}: invalid size {shape[i]} in {tuple(given)}")
+            raise ShapeError(f"{name}: invalid size {shape[i]} in {tuple(given)}")
         else:
             known *= shape[i]
     if unknown >= 0 and known and x.layout.numel % known == 0:
@@ -132,10 +136,10 @@ cdef int infer_shape(Tensor x, object given, Py_ssize_t* shape, str name) except
         known = x.layout.numel
     elif unknown >= 0:
         if not known and not x.layout.numel:
-            raise ValueError(f"{name}: cannot infer -1 in {tuple(given)} for a tensor of 0 elements")
+            raise ShapeError(f"{name}: cannot infer -1 in {tuple(given)} for a tensor of 0 elements")
         known = -1
     if known != x.layout.numel:
-        raise ValueError(f"{name}: shape {tuple(given)} does not fit a tensor of shape {x.shape} ({x.layout.numel} elements)")
+        raise ShapeError(f"{name}: shape {tuple(given)} does not fit a tensor of shape {x.shape} ({x.layout.numel} elements)")
     return ndim
 
 
@@ -158,7 +162,7 @@ def view(x, *shape):
     cdef int ndim = infer_shape(t, sizes_from(shape), sizes, "view")
     cdef Layout* layout = layout_view(t.layout, ndim, sizes)
     if layout == NULL:
-        raise ValueError(f"view: shape {tuple(sizes_from(shape))} needs a copy of the tensor of shape {t.shape} and strides "
+        raise ShapeError(f"view: shape {tuple(sizes_from(shape))} needs a copy of the tensor of shape {t.shape} and strides "
                          f"{t.stride()}; use reshape()")
     return view_of(t, layout, t.data, RESHAPE, (shape_tuple(layout),))
 
@@ -170,12 +174,12 @@ def permute(x, *dims):
     cdef object given = sizes_from(dims)
     cdef int i, j
     if len(given) != t.layout.ndim:
-        raise ValueError(f"permute: {len(given)} dims for a tensor of {t.layout.ndim} dimensions")
+        raise ShapeError(f"permute: {len(given)} dims for a tensor of {t.layout.ndim} dimensions")
     for i in range(t.layout.ndim):
         order[i] = axis_of(given[i], t.layout.ndim, "permute")
         for j in range(i):
             if order[j] == order[i]:
-                raise ValueError(f"permute: dim {given[i]} occurs twice in {tuple(given)}")
+                raise ShapeError(f"permute: dim {given[i]} occurs twice in {tuple(given)}")
     return view_of(t, layout_permute(t.layout, order), t.data, PERMUTE, (tuple([order[i] for i in range(t.layout.ndim)]),))
 
 
@@ -207,7 +211,7 @@ def t(x):
     """The transpose of a matrix (a vector or scalar is returned as it is). A view."""
     cdef Tensor a = need_tensor(x, "t")
     if a.layout.ndim > 2:
-        raise ValueError(f"t: expected at most 2 dimensions, got shape {a.shape}; use transpose() or mT")
+        raise ShapeError(f"t: expected at most 2 dimensions, got shape {a.shape}; use transpose() or mT")
     return transposed(a, 0, 1)
 
 
@@ -215,7 +219,7 @@ def swap_axes(x):
     """The last two dimensions exchanged (`mT`). A view."""
     cdef Tensor a = need_tensor(x, "mT")
     if a.layout.ndim < 2:
-        raise ValueError(f"mT: expected at least 2 dimensions, got shape {a.shape}")
+        raise ShapeError(f"mT: expected at least 2 dimensions, got shape {a.shape}")
     return transposed(a, a.layout.ndim - 2, a.layout.ndim - 1)
 
 
@@ -226,7 +230,7 @@ def movedim(x, source, destination):
     sources = [axis_of(d, ndim, "movedim") for d in ((source,) if isinstance(source, int) else source)]
     places = [axis_of(d, ndim, "movedim") for d in ((destination,) if isinstance(destination, int) else destination)]
     if len(sources) != len(places) or len(set(sources)) != len(sources) or len(set(places)) != len(places):
-        raise ValueError(f"movedim: source {source} and destination {destination} must name as many different dims")
+        raise ShapeError(f"movedim: source {source} and destination {destination} must name as many different dims")
     order = [None] * ndim
     for s, p in zip(sources, places):
         order[p] = s
@@ -245,7 +249,7 @@ def flatten(x, start_dim=0, end_dim=-1):
         shape[0] = 1
         return reshape_to(a, 1, shape)
     if first > last:
-        raise ValueError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     for i in range(a.layout.ndim):
         if first < i <= last:
             shape[n - 1] *= a.layout.dims[i]
@@ -279,7 +283,7 @@ def unsqueeze(x, dim):
     cdef int at = axis_of(dim, ndim + 1, "unsqueeze")
     cdef int i
     if ndim == MAX_NDIM:
-        raise ValueError(f"unsqueeze: a tensor has at most {MAX_NDIM} dimensions")
+        raise ShapeError(f"unsqueeze: a tensor has at most {MAX_NDIM} dimensions")
     for i in range(ndim):
         shape[i + (i >= at)], strides[i + (i >= at)] = a.layout.dims[i], strides_of(a.layout)[i]
     shape[at] = 1
@@ -303,7 +307,7 @@ def expand(x, *shape):
             sizes[i] = a.layout.dims[i - ndim + a.layout.ndim]
     cdef Layout* layout = layout_expand(a.layout, ndim, sizes)
     if layout == NULL:
-        raise ValueError(f"expand: a tensor of shape {a.shape} does not expand to {tuple(given)}")
+        raise ShapeError(f"expand: a tensor of shape {a.shape} does not expand to {tuple(given)}")
     return view_of(a, layout, a.data, EXPAND, (shape_tuple(layout),))
 
 
@@ -539,7 +543,7 @@ def copy_(x, source, non_blocking=False):
         raise RuntimeError("copy_: several elements of the tensor share one memory location (it was expanded); clone() it first")
     layout = layout_expand(v.layout, a.layout.ndim, a.layout.dims)
     if layout == NULL:
-        raise ValueError(f"copy_: a source of shape {v.shape} does not broadcast to the tensor's shape {a.shape}")
+        raise ShapeError(f"copy_: a source of shape {v.shape} does not broadcast to the tensor's shape {a.shape}")
     layout_decref(layout)
     refuse_inplace(a, "copy_")
     recorded = (wants_grad(v) or wants_grad(a)) and a.dtype_ <= 1 and grad_enabled()
@@ -581,7 +585,7 @@ def cat(tensors, dim=0):
     cdef Py_ssize_t start = 0
     cdef bint recorded = False
     if not parts:
-        raise ValueError("cat: expected at least one tensor")
+        raise ShapeError("cat: expected at least one tensor")
     for item in parts:
         part = need_tensor(item, "cat")
         dtype = promote(dtype, part.dtype_)
@@ -589,7 +593,7 @@ def cat(tensors, dim=0):
     # PyTorch joins empty 1-d tensors with anything; they add nothing.
     first = next((p for p in parts if (<Tensor> p).layout.ndim != 1 or (<Tensor> p).layout.numel), parts[0])
     if first.layout.ndim == 0:
-        raise ValueError("cat: 0-d tensors can't be joined; use stack()")
+        raise ShapeError("cat: 0-d tensors can't be joined; use stack()")
     axis = axis_of(dim, first.layout.ndim, "cat")
     for i in range(first.layout.ndim):
         shape[i] = first.layout.dims[i]
@@ -601,7 +605,7 @@ def cat(tensors, dim=0):
             sizes.append(0)
             continue
         if part.layout.ndim != first.layout.ndim or any([part.layout.dims[i] != shape[i] for i in range(part.layout.ndim) if i != axis]):
-            raise ValueError(f"cat: shapes {first.shape} and {part.shape} differ in more than dim {axis}")
+            raise ShapeError(f"cat: shapes {first.shape} and {part.shape} differ in more than dim {axis}")
         shape[axis] += part.layout.dims[axis]
         sizes.append(part.layout.dims[axis])
     layout = layout_contiguous(first.layout.ndim, shape)
@@ -631,10 +635,10 @@ def stack(tensors, dim=0):
     """Tensors of one shape joined along a new dimension."""
     cdef list parts = list(tensors)
     if not parts:
-        raise ValueError("stack: expected at least one tensor")
+        raise ShapeError("stack: expected at least one tensor")
     for item in parts:
         if need_tensor(item, "stack").shape != parts[0].shape:
-            raise ValueError(f"stack: shapes {parts[0].shape} and {item.shape} differ")
+            raise ShapeError(f"stack: shapes {parts[0].shape} and {item.shape} differ")
     return cat([unsqueeze(p, dim) for p in parts], axis_of(dim, parts[0].ndim + 1, "stack"))
 
 
@@ -683,18 +687,18 @@ def split(x, split_size_or_sections, dim=0):
     cdef Tensor a = need_tensor(x, "split")
     cdef int axis = axis_of(dim, a.layout.ndim, "split")
     if a.layout.ndim == 0:
-        raise ValueError("split: a 0-d tensor can't be split")
+        raise ShapeError("split: a 0-d tensor can't be split")
     cdef Py_ssize_t n = a.layout.dims[axis]
     cdef Py_ssize_t size
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
         if size < 0 or (size == 0 and n):
-            raise ValueError(f"split: the size must be positive, got {size}")
+            raise ShapeError(f"split: the size must be positive, got {size}")
         sizes = [min(size, n - start) for start in range(0, n, size)] if n else [0]
     else:
         sizes = [int(s) for s in split_size_or_sections]
         if sum(sizes) != n or min(sizes, default=0) < 0:
-            raise ValueError(f"split: sizes {sizes} do not add up to {n}, the size of dim {axis} of shape {a.shape}")
+            raise ShapeError(f"split: sizes {sizes} do not add up to {n}, the size of dim {axis} of shape {a.shape}")
     return pieces(a, sizes, axis)
 
 
@@ -703,9 +707,9 @@ def chunk(x, chunks, dim=0):
     cdef Tensor a = need_tensor(x, "chunk")
     cdef int axis = axis_of(dim, a.layout.ndim, "chunk")
     if a.layout.ndim == 0:
-        raise ValueError("chunk: a 0-d tensor can't be split")
+        raise ShapeError("chunk: a 0-d tensor can't be split")
     if chunks < 1:
-        raise ValueError(f"chunk: expected at least 1 chunk, got {chunks}")
+        raise ShapeError(f"chunk: expected at least 1 chunk, got {chunks}")
     size = -(-a.layout.dims[axis] // chunks)
     return split(a, [0] * chunks if size == 0 else size, axis)
 
@@ -715,7 +719,7 @@ def unbind(x, dim=0):
     cdef Tensor a = need_tensor(x, "unbind")
     cdef int axis = axis_of(dim, a.layout.ndim, "unbind")
     if a.layout.ndim == 0:
-        raise ValueError("unbind: a 0-d tensor has no dimension to unbind")
+        raise ShapeError("unbind: a 0-d tensor has no dimension to unbind")
     return tuple([squeeze(part, axis) for part in pieces(a, [1] * a.layout.dims[axis], axis)])
 
 
@@ -731,3 +735,18 @@ def set_data(Tensor self, Tensor value):
     layout_decref(self.layout)
     self.storage, self.layout, self.data = value.storage, value.layout, value.data
     self.dtype_ = value.dtype_
+
+
+def copied_with_storage(Tensor x, dict memo):
+    """x on a copy of its storage; tensors that share a storage share the copy too (memo is that of deepcopy)."""
+    cdef UntypedStorage whole = wrap_storage(x.storage)
+    cdef UntypedStorage copied = memo.get(whole)
+    cdef Storage* storage
+    if copied is None:
+        storage = storage_new(x.storage.nbytes)
+        memcpy(storage.data, x.storage.data, x.storage.nbytes)
+        copied = memo[whole] = wrap_storage(storage)
+        storage_decref(storage)
+    storage_incref(copied.storage)
+    layout_incref(x.layout)
+    return own(tensor_wrap(copied.storage, x.layout, copied.storage.data + (x.data - x.storage.data), x.dtype_))

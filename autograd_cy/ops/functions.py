@@ -10,6 +10,8 @@ import math
 
 def _apply(name, args):
     for arg in args:
+        if isinstance(arg, (tuple, list)) and arg:
+            arg = arg[0]
         apply = getattr(type(arg), "__apply__", None)
         if apply is not None:
             return apply(name, args)

@@ -95,7 +95,7 @@ binary("maximum", lambda a, b: maximum(a, b), da=lambda g, a, b: where(a > b, g,
        db=lambda g, a, b: where(b > a, g, where(a == b, g * 0.5, 0)), dtypes="all", doc="the larger of a and b; NaN wins", special="a = b: half each")
 binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a < b, g, where(a == b, g * 0.5, 0)),
        db=lambda g, a, b: where(b < a, g, where(a == b, g * 0.5, 0)), dtypes="all", doc="the smaller of a and b; NaN wins", special="a = b: half each")
-unary("clamp", lambda x, min, max: where(x < min, min, where(x > max, max, x)), attrs="min max", public=False,
+unary("clamp", lambda x, min, max: where(where(x < min, min, x) > max, max, where(x < min, min, x)), attrs="min max", public=False,
       dx=lambda g, x, min, max: where(logical_and(x >= min, x <= max), g, 0), dtypes="number", doc="x limited to [min, max]",
       special="at the bounds: 1")
 ternary("where", "c a b", lambda c, a, b: where(c, a, b), da=lambda g, c: where(c, g, 0), db=lambda g, c: where(c, 0, g),
@@ -201,11 +201,11 @@ def _norm_gradient(g, x, y, p, x_shape, dim, keepdim):
         return spread(g, x_shape, dim, keepdim) * sign(x)
     if p in (INF, -INF):
         return _share(g, abs(x), y, x_shape, dim, keepdim) * sign(x)
-    slope = spread(where(y == 0, 0, g / where(y == 0, 1, y)), x_shape, dim, keepdim)
+    scaled = x / spread(where(y == 0, 1, y), x_shape, dim, keepdim)
+    slope = spread(where(y == 0, 0, g), x_shape, dim, keepdim)
     if p == 2:
-        return x * slope
-    scaled = abs(x) / spread(where(y == 0, 1, y), x_shape, dim, keepdim)
-    return spread(where(y == 0, 0, g), x_shape, dim, keepdim) * sign(x) * where(x == 0, 0 if p >= 1 else 0, pow(scaled, p - 1))
+        return slope * scaled
+    return slope * sign(x) * where(x == 0, 0, pow(abs(scaled), p - 1))
 
 
 op("sum", "x", attrs="dim keepdim", dx=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim), doc="sum over dim")
