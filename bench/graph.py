@@ -116,7 +116,7 @@ def milliseconds(value):
 
 def run(args):
     """Measure, print, and return (results for --json, complaints)."""
-    sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= args.largest]
+    sizes = [size for size in (500, 1_000, 10_000, 100_000, 1_000_000) if size <= args.largest]
     graphs = [("chain", size) for size in sizes] + [("ladder", LADDER), ("fan-out", min(FAN_OUT, args.largest))]
     who = [("autograd_cy", engine) for engine in args.engines]
     if args.peers:

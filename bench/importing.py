@@ -11,7 +11,7 @@ from time import perf_counter
 
 from . import report, timing
 
-SOURCES = (".c", ".cpp", ".pyc")      # not installed, or made by Python itself
+SOURCES = (".c", ".cpp", ".h", ".pyx", ".pyc")      # not installed, or made by Python itself
 ROUNDS = 7
 
 
@@ -24,7 +24,7 @@ def process(statement):
 
 def installed_size(package):
     """Bytes of a package's files."""
-    root = Path(importlib.util.find_spec(package).origin).parent
+    root = Path(importlib.util.find_spec(package).submodule_search_locations[0])
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file() and path.suffix not in SOURCES)
 
 

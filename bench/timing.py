@@ -31,11 +31,11 @@ def interleaved(names, rounds):
             yield number, name
 
 
-def seconds(function, *args):
-    """Run `function(*args)` once after a collection; return (seconds, result)."""
+def seconds(function, *args, **options):
+    """Run `function(*args, **options)` once after a collection; return (seconds, result)."""
     gc.collect()
     start = perf_counter()
-    result = function(*args)
+    result = function(*args, **options)
     return perf_counter() - start, result
 
 

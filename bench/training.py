@@ -150,4 +150,6 @@ def run(training, columns, args):
                              "times": {name: o.times for name, o in outcomes.items()}})
     for note in training.notes:
         print(note)
+    if any(column.evaluate for column in columns):
+        print("* another network (it always has biases) from another start: its loss is not compared")
     return results, found, drawings
