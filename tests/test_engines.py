@@ -394,9 +394,9 @@ def test_gradient_argument():
     x.grad = None
     y.backward(ag.ones(2, 3, dtype=ag.float64), retain_graph=True)
     assert x.grad.tolist() == [[2.0] * 3] * 2
-    with pytest.raises(RuntimeError, match=r"(?s)\(?\[?3.*2, 3|2, 3.*3"):
+    with pytest.raises(RuntimeError, match=r"\(3,\).*\(2, 3\)"):
         y.backward(ag.ones(3, dtype=ag.float64), retain_graph=True)
-    with pytest.raises(RuntimeError, match="scalar"):
+    with pytest.raises(RuntimeError, match="scalar|one element"):
         y.backward()
 
 
@@ -439,7 +439,7 @@ def test_backward_inputs():
     loss.backward(inputs=c)
     assert c.grad.item() == 6.0
     assert a.grad.item() == 12.0
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ValueError, match="empty"):
         (a * b).backward(inputs=[])
 
 
@@ -538,9 +538,6 @@ def test_detach():
     assert d.data_ptr() == y.data_ptr()
     (y * d).sum().backward()
     assert x.grad.tolist() == [4.0, 8.0]
-    z = x * 3
-    w = z.detach_() if hasattr(z, "detach_") else z.detach()
-    assert not w.requires_grad
 
 
 def test_constants_get_no_gradient():

@@ -110,7 +110,7 @@ def test_fill_zero_copy_clamp():
     t = ag.zeros(2, 3)
     t.copy_(ag.tensor([1, 2, 3]))  # casts and broadcasts
     assert t.tolist() == [[1.0, 2.0, 3.0]] * 2
-    with pytest.raises(RuntimeError, match=r"2, 3.*4|4.*2, 3|expand|broadcast|shape"):
+    with pytest.raises(ValueError, match=r"\(4,\).*\(2, 3\)"):
         t.copy_(ag.zeros(4))
 
 
@@ -392,7 +392,7 @@ def test_inplace_bias():
 def test_result_that_does_not_fit():
     """In place, the result must have the target's shape and a dtype that may be cast to it."""
     x = ag.ones(3)
-    with pytest.raises(RuntimeError, match=r"shape|broadcast"):
+    with pytest.raises(ValueError, match=r"\(2, 3\).*\(3,\)"):
         x.add_(ag.ones(2, 3))
     with pytest.raises(RuntimeError, match=r"(?i)int64|long|cast"):
         ag.ones(3, dtype=ag.int64).add_(0.5)

@@ -60,7 +60,7 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("norm inf at 0", lambda x: x.norm(INF), [0.0, 0.0], [0, 0]),
     ("norm 0", lambda x: x.norm(0) + 0 * x.sum(), [0.0, 2.0], [0, 0]),
     ("norm 2, one axis", lambda x: x.norm(dim=1), [[0.0, 0.0], [3.0, 4.0]], [[0, 0], [0.6, 0.8]]),
-    ("norm without overflow", lambda x: x.norm() * 1e-200, [3e200, 4e200], [0.6e-200, 0.8e-200]),
+    ("norm without overflow", lambda x: x.norm(), [3e200, 4e200], [0.6, 0.8]),
     ("norm squared at 0", lambda x: x.norm() ** 2, [0.0, 0.0], [0, 0]),
     ("amax, ties", lambda x: x.amax(), [3.0, 1.0, 3.0, 3.0], [1 / 3, 0, 1 / 3, 1 / 3]),
     ("amin, ties", lambda x: x.amin(), [1.0, 1.0, 3.0], [0.5, 0.5, 0]),
