@@ -15,7 +15,7 @@ cdef enum:
 
 cdef Layout* free_layouts[FREE_NDIM + 1]
 cdef Layout* cache[CACHE_SIZE]
-cdef Py_ssize_t LARGEST = (<Py_ssize_t> 1 << 62)
+cdef Py_ssize_t LARGEST = (<Py_ssize_t> 1 << 58)    # elements; in bytes it still fits
 
 
 cdef Layout* layout_alloc(int ndim) except NULL:

@@ -4,11 +4,10 @@
 
 from cpython.object cimport PyObject
 
-from autograd_cy.array.dtype cimport FLOAT64
 from autograd_cy.engine.dispatch cimport elementwise, inplace_with, unary_with
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.shape cimport own
-from autograd_cy.engine.tensor cimport Tensor, is_tensor
+from autograd_cy.engine.tensor cimport is_tensor
 
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.tensor import OPCODES
@@ -41,23 +40,19 @@ def nonzero_parts(condition):
     return nonzero(condition, as_tuple=True)
 
 
-cdef tuple bounds(object x, object low, object high, str name):
-    if not is_tensor(<PyObject*> x):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
-    if (<Tensor> x).dtype_ > FLOAT64:            # loops of integers need integer bounds
-        return (-(1 << 62) * 1.0 if low is None else float(low), (1 << 62) * 1.0 if high is None else float(high))
+cdef tuple bounds(object low, object high):
     return (-INF if low is None else float(low), INF if high is None else float(high))
 
 
 def clamp_rows(x, low, high):
     """The row `clamp`."""
-    attrs = bounds(x, low, high, "clamp")
+    attrs = bounds(low, high)
     return own(unary_with(CLAMP, <PyObject*> x, <PyObject*> attrs))
 
 
 def clamp_rows_(x, low, high):
     """The row `clamp`, in place."""
     cdef PyObject* args[1]
-    attrs = bounds(x, low, high, "clamp_")
+    attrs = bounds(low, high)
     args[0] = <PyObject*> x
     return own(inplace_with(CLAMP, 1, args, <PyObject*> attrs))

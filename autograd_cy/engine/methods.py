@@ -74,8 +74,8 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
 
 
 def detach_(self):
-    """Forget the history, in place."""
-    raise RuntimeError("detach_ is not supported; use detach(), which shares the memory")
+    """Forget the history, in place: the tensor becomes a leaf that requires no gradient. RuntimeError for views."""
+    return shape.drop_history(self)
 
 
 # ---- conversions

@@ -105,6 +105,8 @@ cdef inline void node_init(Node node, int opcode, int n_edges) noexcept:
         for i in range(n_edges):
             node.edges[i].target = NULL
             node.edges[i].layout = NULL
+            node.edges[i].output_nr = 0
+            node.edges[i].dtype = 0
 
 
 cdef bint make_room(Node node, int n_edges, int n_saved) noexcept:

@@ -3,6 +3,7 @@
 Relies on dispatch's rows through choose.pyx and on elementwise functions. methods.py puts the functions into Tensor.
 """
 
+from . import elementwise
 from .choose import clamp_rows, clamp_rows_, nonzero_parts, where_rows
 from .tensor import Tensor
 
@@ -26,6 +27,11 @@ def clamp(input, min=None, max=None):
         if min is not None:
             out = where(out < min, min, out)
         return out if max is None else where(out > max, max, out)
+    if not isinstance(input, Tensor):
+        raise TypeError(f"clamp: expected a Tensor, got {type(input).__name__}")
+    if not input.is_floating_point():                # by rows that take integer numbers exactly
+        out = input if min is None else elementwise.maximum(input, min)
+        return out if max is None else elementwise.minimum(out, max)
     return clamp_rows(input, min, max)
 
 
@@ -34,6 +40,8 @@ def clamp_(input, min=None, max=None):
     if min is None and max is None:
         raise ValueError("clamp_: at least one of min and max must be given")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return input.copy_(clamp(input, min, max))
+    if not input.is_floating_point():
         return input.copy_(clamp(input, min, max))
     return clamp_rows_(input, min, max)
 

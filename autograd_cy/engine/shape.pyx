@@ -3,7 +3,7 @@
 # Relies on array, dispatch, record. Views share memory and cost one layout; methods.py puts the functions into Tensor.
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
@@ -750,3 +750,14 @@ def copied_with_storage(Tensor x, dict memo):
     storage_incref(copied.storage)
     layout_incref(x.layout)
     return own(tensor_wrap(copied.storage, x.layout, copied.storage.data + (x.data - x.storage.data), x.dtype_))
+
+
+def drop_history(Tensor x):
+    """Make x a leaf that requires no gradient."""
+    cdef PyObject* node = x.node
+    if x.base != NULL:
+        raise RuntimeError("detach_: a view can't be detached in place; use detach()")
+    x.node = NULL
+    x.needs_grad = 0
+    Py_XDECREF(node)
+    return x

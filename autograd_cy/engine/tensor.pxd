@@ -85,6 +85,7 @@ cdef inline PyObject* tensor_wrap(Storage* storage, Layout* layout, char* data, 
     (<Tensor> o).attributes = NULL
     (<Tensor> o).pending_one = NULL
     (<Tensor> o).output_nr = 0
+    (<Tensor> o).view_version = 0
     (<Tensor> o).dtype_ = dtype
     (<Tensor> o).needs_grad = 0
     (<Tensor> o).flags = 0
