@@ -512,7 +512,7 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
             mask |= info.need[i]
     if not needed or not grad_enabled():
         return 0
-    o = node_new(opcode, n, n + 1)
+    o = node_new(opcode, n, mask)
     node = <Node> o
     for i in range(n):
         if given[i].tensor != NULL:
@@ -553,7 +553,7 @@ cdef PyObject* unary(int opcode, PyObject* x) except NULL:
         p[0], p[1] = (<Tensor> out).data, t.data
         K.loops[info.loop][t.dtype_][ALL_VECTORS](t.layout.numel, p, NULL)
         if wants_grad(t) and info.dloop[0] >= 0 and grad_enabled():
-            o = node_new(opcode, 1, 2)
+            o = node_new(opcode, 1, info.need[0])
             set_edge(&(<Node> o).edges[0], t)
             if info.need[0] & 1:
                 save_tensor(<Node> o, 0, t)
@@ -589,7 +589,7 @@ cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
                     K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
                     if (wants_grad(x) | wants_grad(y)) and not info.bool_result and grad_enabled():
                         mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if y.needs_grad else 0)
-                        o = node_new(opcode, 2, 3)
+                        o = node_new(opcode, 2, mask)
                         set_edge(&(<Node> o).edges[0], x)
                         set_edge(&(<Node> o).edges[1], y)
                         if mask & 1:
@@ -609,7 +609,7 @@ cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
                 p[2] = <char*> &single if x.dtype_ == FLOAT32 else <char*> &number
                 K.loops[info.loop][x.dtype_][LAST_SCALAR](x.layout.numel, p, NULL)
                 if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
-                    o = node_new(opcode, 2, 2)
+                    o = node_new(opcode, 2, info.need[0] & 3)
                     set_edge(&(<Node> o).edges[0], x)
                     if info.need[0] & 1:
                         save_tensor(<Node> o, 0, x)
@@ -722,7 +722,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
             copy_into(x, <Tensor> temporary)
         x.storage.version += 1
         if recorded:
-            o = node_new(opcode, n, n + 1)
+            o = node_new(opcode, n, mask)
             for i in range(n):
                 if given[i].tensor != NULL:
                     set_edge(&(<Node> o).edges[i], <Tensor> given[i].tensor)

@@ -9,10 +9,16 @@ from cpython.object cimport PyObject
 
 from autograd_cy.array.layout cimport Layout
 from autograd_cy.array.storage cimport Storage
-from autograd_cy.engine.object cimport AG_TYPE, PyTypeObject
+from autograd_cy.engine.object cimport AG_TYPE, PyTypeObject, ag_revive
 
 cdef extern from *:
-    int __builtin_popcount(unsigned int) noexcept nogil
+    """
+    /* Set bits of the masks that say which values a node saves: at most 5 bits matter (4 inputs and the output). */
+    static const unsigned char ag_bits[32] = {0,1,1,2,1,2,2,3,1,2,2,3,2,3,3,4,1,2,2,3,2,3,3,4,2,3,3,4,3,4,4,5};
+    #define AG_BASICSIZE(type) (((PyTypeObject*) (type))->tp_basicsize)
+    """
+    const unsigned char* ag_bits
+    Py_ssize_t AG_BASICSIZE(PyTypeObject* type) noexcept
 
 cdef enum SavedKind:
     SAVED_TENSOR = 0
@@ -38,16 +44,13 @@ cdef struct Edge:
     int output_nr             # which output of the target node the input was
     unsigned char dtype
 
-cdef enum:
-    INLINE_EDGES = 2
-    INLINE_SAVED = 2
-
 cdef enum ReductionOfLoss:
     NO_REDUCTION = 0
     MEAN_REDUCTION = 1
     SUM_REDUCTION = 2
 
 cdef class Node:
+    cdef Py_ssize_t room              # words of 8 bytes for edges and saved values behind the fields (CPython's ob_size)
     cdef unsigned short opcode
     cdef unsigned short n_saved
     cdef unsigned int mask            # bit i: input i is saved; bit n_inputs: the output is
@@ -66,11 +69,21 @@ cdef class Node:
     cdef unsigned char cyclic         # may be part of a reference cycle: tracked by the collector
     cdef unsigned char queued         # state of the backward pass that holds the fast slots
     cdef PyObject** pending           # its gradients so far: n_outputs tensors
-    cdef PyObject* pending_one
-    cdef Edge edge_room[INLINE_EDGES]
-    cdef Saved saved_room[INLINE_SAVED]
+    cdef PyObject* pending_one        # room for one; in a free list: the next node
 
-cdef PyObject* node_new(int opcode, int n_edges, int n_saved) except NULL
+cdef enum:
+    EDGE_WORDS = 3
+    SAVED_WORDS = 4
+    FREE_ROOMS = 32           # nodes of so many words come from free lists
+
+cdef struct FreeNodes:
+    PyObject* first[FREE_ROOMS]
+    int count
+    long long last_seq
+
+cdef FreeNodes free_nodes
+
+cdef PyObject* node_grow(Py_ssize_t room) except NULL
 cdef bint node_set_outputs(Node node, int n) except False
 cdef void node_release_saved(Node node) noexcept
 cdef void node_make_cyclic(Node node) noexcept
@@ -80,12 +93,48 @@ cdef inline bint is_node(PyObject* o) noexcept:
     return AG_TYPE(o) == node_type
 
 
+cdef inline PyObject* node_new(int opcode, int n_edges, unsigned int mask) except NULL:
+    """A node (a new reference) with room for its edges and for the values that `mask` names; the caller fills them."""
+    cdef Py_ssize_t room = EDGE_WORDS * n_edges + SAVED_WORDS * ag_bits[mask & 31]
+    cdef PyObject* o
+    cdef int i
+    if room < FREE_ROOMS and free_nodes.first[room] != NULL:
+        o = free_nodes.first[room]
+        free_nodes.first[room] = (<Node> o).pending_one
+        free_nodes.count -= 1
+        ag_revive(o, node_type)
+    else:
+        o = node_grow(room)
+    free_nodes.last_seq += 1
+    (<Node> o).seq = free_nodes.last_seq
+    (<Node> o).opcode = opcode
+    (<Node> o).n_edges = n_edges
+    (<Node> o).n_saved = 0
+    (<Node> o).n_outputs = 1
+    (<Node> o).mask = 0
+    (<Node> o).attrs = NULL
+    (<Node> o).extra = NULL
+    (<Node> o).watchers = NULL
+    (<Node> o).code = NULL
+    (<Node> o).released = (<Node> o).reduction = (<Node> o).cyclic = (<Node> o).queued = 0
+    (<Node> o).pending_one = NULL
+    (<Node> o).pending = &(<Node> o).pending_one
+    (<Node> o).edges = <Edge*> (<char*> o + AG_BASICSIZE(node_type))
+    (<Node> o).saved = <Saved*> ((<Node> o).edges + n_edges)
+    for i in range(n_edges):
+        (<Node> o).edges[i].target = NULL
+        (<Node> o).edges[i].layout = NULL
+        (<Node> o).edges[i].output_nr = 0
+        (<Node> o).edges[i].dtype = 0
+    return o
+
+
 cdef inline Saved* saved_at(Node node, int i) noexcept:
     """The saved value of input i (i = number of inputs: the output), or NULL."""
     cdef unsigned int bit = <unsigned int> 1 << i
     if not node.mask & bit:
         return NULL
-    return &node.saved[__builtin_popcount(node.mask & (bit - 1))]
+    return &node.saved[ag_bits[node.mask & (bit - 1) & 31]]
 
 
 cdef str node_line(Node node)

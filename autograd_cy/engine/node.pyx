@@ -7,13 +7,13 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XINCREF, Py_XDECREF
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 
 from autograd_cy.array.layout cimport Layout, layout_decref, shape_tuple
 from autograd_cy.array.storage cimport storage_decref
 from autograd_cy.engine.object cimport (
-    ag_line_of, ag_frame, ag_frame_back, ag_frame_code, ag_frame_lasti, PyObject_GC_Del, PyTypeObject, ag_gc_new,
-    ag_revive, ag_set_slots, ag_track, ag_untrack, visitproc,
+    ag_line_of, ag_frame, ag_frame_back, ag_frame_code, ag_frame_lasti, PyObject_GC_Del, PyTypeObject,
+    ag_gc_new_var, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
 )
 
 from autograd_cy.ops import TABLE
@@ -21,14 +21,11 @@ from autograd_cy.ops import TABLE
 NAMES = tuple(TABLE)
 
 cdef enum:
-    FREE_NODES = 65536        # nodes kept for reuse
+    MAX_FREE_NODES = 65536    # kept for reuse
     CODE_CACHE = 256
 
-cdef PyObject* free_nodes = NULL      # linked through pending_one
-cdef int n_free = 0
 cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
 cdef bint draining = False
-cdef long long last_seq = 0
 cdef bint lines_on = True
 
 
@@ -63,68 +60,9 @@ cdef class Node:
 node_type = <PyTypeObject*> Node
 
 
-cdef PyObject* node_new(int opcode, int n_edges, int n_saved) except NULL:
-    """A node (a new reference) with room for so many edges and saved values, which the caller fills at once."""
-    global free_nodes, n_free
-    cdef PyObject* o
-    if free_nodes != NULL:
-        o = free_nodes
-        free_nodes = (<Node> o).pending_one
-        n_free -= 1
-        ag_revive(o, node_type)
-    else:
-        o = ag_gc_new(node_type)
-    node_init(<Node> o, opcode, n_edges)
-    if n_edges > INLINE_EDGES or n_saved > INLINE_SAVED:
-        if not make_room(<Node> o, n_edges, n_saved):
-            Py_DECREF(<object> o)
-            raise MemoryError("out of memory: no room for a node of the graph")
-    return o
-
-
-cdef inline void node_init(Node node, int opcode, int n_edges) noexcept:
-    global last_seq
-    cdef int i
-    last_seq += 1
-    node.seq = last_seq
-    node.opcode = opcode
-    node.n_edges = n_edges
-    node.n_saved = 0
-    node.n_outputs = 1
-    node.mask = 0
-    node.attrs = NULL
-    node.extra = NULL
-    node.watchers = NULL
-    node.code = NULL
-    node.released = node.reduction = node.cyclic = node.queued = 0
-    node.pending_one = NULL
-    node.pending = &node.pending_one
-    node.edges = node.edge_room
-    node.saved = node.saved_room
-    if n_edges <= INLINE_EDGES:
-        for i in range(n_edges):
-            node.edges[i].target = NULL
-            node.edges[i].layout = NULL
-            node.edges[i].output_nr = 0
-            node.edges[i].dtype = 0
-
-
-cdef bint make_room(Node node, int n_edges, int n_saved) noexcept:
-    """Memory of their own for many edges or saved values."""
-    cdef Edge* edges = NULL
-    if n_saved > INLINE_SAVED:
-        node.saved = <Saved*> malloc(n_saved * sizeof(Saved))
-        if node.saved == NULL:
-            node.saved = node.saved_room
-            node.n_edges = 0
-            return False
-    if n_edges > INLINE_EDGES:
-        edges = <Edge*> calloc(n_edges, sizeof(Edge))
-        if edges == NULL:
-            node.n_edges = 0
-            return False
-        node.edges = edges
-    return True
+cdef PyObject* node_grow(Py_ssize_t room) except NULL:
+    """Fresh memory for a node."""
+    return ag_gc_new_var(node_type, room)
 
 
 cdef bint node_set_outputs(Node node, int n) except False:
@@ -148,11 +86,9 @@ cdef void node_release_saved(Node node) noexcept:
         if node.saved[i].storage != NULL:
             storage_decref(node.saved[i].storage)
             layout_decref(node.saved[i].layout)
-    if node.saved != node.saved_room:
-        free(node.saved)
-        node.saved = node.saved_room
-    node.extra = NULL
-    Py_XDECREF(extra)
+    if extra != NULL:
+        node.extra = NULL
+        Py_DECREF(<object> extra)
 
 
 cdef void node_make_cyclic(Node node) noexcept:
@@ -172,20 +108,21 @@ cdef void node_empty(Node node) noexcept:
         if node.edges[i].layout != NULL:
             layout_decref(node.edges[i].layout)
         o = node.edges[i].target
-        node.edges[i].target = NULL
-        Py_XDECREF(o)
-    if node.edges != node.edge_room:
-        free(node.edges)
-        node.edges = node.edge_room
-    o = node.attrs
-    node.attrs = NULL
-    Py_XDECREF(o)
-    o = node.watchers
-    node.watchers = NULL
-    Py_XDECREF(o)
+        if o != NULL:
+            node.edges[i].target = NULL
+            Py_DECREF(<object> o)
     o = node.code
-    node.code = NULL
-    Py_XDECREF(o)
+    if o != NULL:
+        node.code = NULL
+        Py_DECREF(<object> o)
+    if node.attrs != NULL:
+        o = node.attrs
+        node.attrs = NULL
+        Py_DECREF(<object> o)
+    if node.watchers != NULL:
+        o = node.watchers
+        node.watchers = NULL
+        Py_DECREF(<object> o)
     if node.pending != &node.pending_one:
         free(node.pending)
         node.pending = &node.pending_one
@@ -193,24 +130,28 @@ cdef void node_empty(Node node) noexcept:
 
 cdef void node_dealloc(PyObject* o) noexcept:
     """Release a node and all that only it keeps alive, with a list in place of recursion."""
-    global doomed, draining, free_nodes, n_free
+    global doomed, draining
+    cdef Py_ssize_t room
     if (<Node> o).cyclic:
         ag_untrack(o)
-    (<Node> o).pending_one = doomed
-    doomed = o
     if draining:
+        (<Node> o).pending_one = doomed
+        doomed = o
         return
     draining = True
-    while doomed != NULL:
-        o = doomed
-        doomed = (<Node> o).pending_one
+    while True:
         node_empty(<Node> o)
-        if n_free < FREE_NODES:
-            (<Node> o).pending_one = free_nodes
-            free_nodes = o
-            n_free += 1
+        room = (<Node> o).room
+        if room < FREE_ROOMS and free_nodes.count < MAX_FREE_NODES:
+            (<Node> o).pending_one = free_nodes.first[room]
+            free_nodes.first[room] = o
+            free_nodes.count += 1
         else:
             PyObject_GC_Del(o)
+        if doomed == NULL:
+            break
+        o = doomed
+        doomed = (<Node> o).pending_one
     draining = False
 
 
@@ -239,6 +180,7 @@ cdef int node_clear(PyObject* o) noexcept:
     return 0
 
 
+ag_set_itemsize(Node, 8)
 ag_set_slots(Node, node_dealloc, node_traverse, node_clear, NULL, NULL, 0)
 
 

@@ -11,6 +11,8 @@ cdef extern from *:
     """
     #define AG_TYPE(o) Py_TYPE((PyObject*) (o))
     static CYTHON_INLINE PyObject* ag_gc_new(PyTypeObject* type) { return _PyObject_GC_New(type); }
+    static CYTHON_INLINE PyObject* ag_gc_new_var(PyTypeObject* type, Py_ssize_t n) { return (PyObject*) _PyObject_GC_NewVar(type, n); }
+    static CYTHON_INLINE void ag_set_itemsize(PyObject* type, Py_ssize_t size) { ((PyTypeObject*) type)->tp_itemsize = size; }
     static CYTHON_INLINE void ag_revive(PyObject* o, PyTypeObject* type) { PyObject_Init(o, type); }
     static CYTHON_INLINE void ag_track(void* o) { if (!PyObject_GC_IsTracked((PyObject*) o)) PyObject_GC_Track(o); }
     static CYTHON_INLINE void ag_untrack(void* o) { PyObject_GC_UnTrack(o); }
@@ -45,6 +47,8 @@ cdef extern from *:
     ctypedef int (*visitproc)(PyObject*, void*) noexcept
     PyTypeObject* AG_TYPE(PyObject* o) noexcept
     PyObject* ag_gc_new(PyTypeObject* type) except NULL
+    PyObject* ag_gc_new_var(PyTypeObject* type, Py_ssize_t n) except NULL
+    void ag_set_itemsize(object type, Py_ssize_t size) noexcept
     PyObject* ag_alloc(PyTypeObject* type) except NULL
     void ag_free(PyObject* o) noexcept
     void ag_revive(PyObject* o, PyTypeObject* type) noexcept

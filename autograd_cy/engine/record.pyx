@@ -119,7 +119,7 @@ cdef unsigned int needed_bits(int opcode, int n, PyObject** inputs) noexcept:
 cdef int record(int opcode, PyObject* out, int n, PyObject** inputs, PyObject* attrs, PyObject* aux) except -1:
     cdef unsigned int mask = needed_bits(opcode, n, inputs)
     cdef int named = named_inputs[opcode]
-    cdef PyObject* o = node_new(opcode, n, 5)
+    cdef PyObject* o = node_new(opcode, n, mask)
     cdef Node node = <Node> o
     cdef int i
     for i in range(n):
