@@ -66,7 +66,8 @@ check: $(VENV)/check build/ready
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint autograd_cy bench
 	$(PY) -m codespell_lib $(LINTED) docs *.md Makefile
 	$(PY) -m pytest -q tests/test_layers.py
-	@if find autograd_cy -name '*.pyi' | grep -q .; then echo stubtest; $(PY) -m mypy.stubtest autograd_cy; fi
+	$(PY) -m pytest -q tests/test_stubs.py
+	$(PY) -m mypy.stubtest autograd_cy --mypy-config-file pyproject.toml --allowlist tests/stubtest_allowlist.txt
 
 bench: build/ready
 	$(PY) -m bench xor --rounds $(ROUNDS)

@@ -1,0 +1,238 @@
+# Types of the package's public names.
+#
+# Relies on the stubs of the layers. Users' type checkers rely on it. The functions of elementwise rows are a section that
+# ops/stubs.py writes; what is imported outside it is not written there.
+
+from builtins import float as _float
+from builtins import str as _str
+
+from . import autograd as autograd
+from . import data as data
+from . import nn as nn
+from . import ops as ops
+from . import optim as optim
+from . import tools as tools
+from . import utils as utils
+from .array.dtypes import DType as _DType
+from .array.dtypes import (
+    DTYPES as DTYPES,
+    bool as bool,
+    double as double,
+    float as float,
+    float32 as float32,
+    float64 as float64,
+    int as int,
+    int32 as int32,
+    int64 as int64,
+    long as long,
+    uint8 as uint8,
+)
+from .array.storage import (
+    empty_cache as empty_cache,
+    memory_stats as memory_stats,
+    set_cache_limit as set_cache_limit,
+)
+from .engine.backward import (
+    get_engine as get_engine,
+    set_engine as set_engine,
+)
+from .engine.creation import (
+    Generator as Generator,
+    arange as arange,
+    as_tensor as as_tensor,
+    asarray as asarray,
+    empty as empty,
+    empty_like as empty_like,
+    eye as eye,
+    from_numpy as from_numpy,
+    full as full,
+    full_like as full_like,
+    linspace as linspace,
+    manual_seed as manual_seed,
+    ones as ones,
+    ones_like as ones_like,
+    rand as rand,
+    rand_like as rand_like,
+    randint as randint,
+    randn as randn,
+    randn_like as randn_like,
+    randperm as randperm,
+    tensor as tensor,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from .engine.dispatch import (
+    get_default_dtype as get_default_dtype,
+    set_default_dtype as set_default_dtype,
+)
+from .engine.index import (
+    gather as gather,
+    nonzero as nonzero,
+)
+from .engine.methods import (
+    add as add,
+    broadcast_to as broadcast_to,
+    div as div,
+    from_dlpack as from_dlpack,
+    narrow as narrow,
+    select as select,
+    sub as sub,
+)
+from .engine.modes import (
+    enable_grad as enable_grad,
+    is_grad_enabled as is_grad_enabled,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
+)
+from .engine.node import set_record_lines as set_record_lines
+from .engine.products import (
+    linear as linear,
+    matmul as matmul,
+)
+from .engine.reduce import (
+    all as all,
+    amax as amax,
+    amin as amin,
+    any as any,
+    argmax as argmax,
+    argmin as argmin,
+    log_softmax as log_softmax,
+    logsumexp as logsumexp,
+    max as max,
+    mean as mean,
+    min as min,
+    norm as norm,
+    prod as prod,
+    softmax as softmax,
+    std as std,
+    sum as sum,
+    var as var,
+)
+from .engine.selection import (
+    clamp as clamp,
+    masked_fill as masked_fill,
+    where as where,
+)
+from .engine.shape import (
+    cat as cat,
+    chunk as chunk,
+    clone as clone,
+    detach as detach,
+    expand as expand,
+    flatten as flatten,
+    movedim as movedim,
+    permute as permute,
+    reshape as reshape,
+    split as split,
+    squeeze as squeeze,
+    stack as stack,
+    t as t,
+    transpose as transpose,
+    unbind as unbind,
+    unsqueeze as unsqueeze,
+)
+from .engine.tensor import Tensor as Tensor
+from .kernels.gemm import (
+    get_num_threads as get_num_threads,
+    set_num_threads as set_num_threads,
+)
+from .engine.elementwise import mul as _mul
+from .engine.elementwise import neg as _neg
+from .engine.elementwise import abs as _abs
+from .engine.elementwise import gt as _gt
+from .engine.elementwise import lt as _lt
+from .engine.elementwise import ne as _ne
+from .engine.methods import sub as _sub
+from .engine.methods import div as _div
+from .engine.shape import transpose as _transpose
+from .engine.shape import cat as _cat
+from .engine.selection import clamp as _clamp
+from .engine.products import matmul as _matmul
+
+# elementwise rows: begin (written by ops/stubs.py)
+from .engine.elementwise import (
+    mul as mul,
+    floor_divide as floor_divide,
+    remainder as remainder,
+    pow as pow,
+    neg as neg,
+    abs as abs,
+    sign as sign,
+    square as square,
+    sqrt as sqrt,
+    rsqrt as rsqrt,
+    reciprocal as reciprocal,
+    exp as exp,
+    expm1 as expm1,
+    exp2 as exp2,
+    log as log,
+    log2 as log2,
+    log10 as log10,
+    log1p as log1p,
+    sin as sin,
+    cos as cos,
+    tan as tan,
+    sinh as sinh,
+    cosh as cosh,
+    tanh as tanh,
+    asin as asin,
+    acos as acos,
+    atan as atan,
+    atan2 as atan2,
+    erf as erf,
+    sigmoid as sigmoid,
+    logsigmoid as logsigmoid,
+    relu as relu,
+    leaky_relu as leaky_relu,
+    elu as elu,
+    gelu as gelu,
+    gelu_tanh as gelu_tanh,
+    silu as silu,
+    softplus as softplus,
+    maximum as maximum,
+    minimum as minimum,
+    floor as floor,
+    ceil as ceil,
+    round as round,
+    trunc as trunc,
+    eq as eq,
+    ne as ne,
+    lt as lt,
+    le as le,
+    gt as gt,
+    ge as ge,
+    logical_and as logical_and,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+    logical_not as logical_not,
+    isnan as isnan,
+    isinf as isinf,
+    isfinite as isfinite,
+)
+# elementwise rows: end
+
+__version__: _str
+inf: _float
+nan: _float
+pi: _float
+e: _float
+
+# other names
+dtype = _DType
+multiply = _mul
+negative = _neg
+absolute = _abs
+greater = _gt
+less = _lt
+not_equal = _ne
+subtract = _sub
+divide = _div
+true_divide = _div
+swapaxes = _transpose
+concat = _cat
+concatenate = _cat
+clip = _clamp
+mm = _matmul
+bmm = _matmul
+dot = _matmul
+mv = _matmul

@@ -1,0 +1,37 @@
+# Types of the backward passes.
+#
+# Relies on tensor.pyi. __init__.pyi, autograd.py, tools and users' type checkers rely on it.
+
+from collections.abc import Sequence
+from typing import Any, Literal, overload
+
+from .tensor import Tensor
+
+ENGINES: tuple[str, ...]
+
+def set_engine(engine: str) -> None: ...
+def get_engine() -> str: ...
+def backward(
+    tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None, create_graph: bool = False, inputs: Tensor | Sequence[Tensor] | None = None,
+    engine: str | None = None
+) -> None: ...
+@overload
+def grad(
+    outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
+    create_graph: bool = False, allow_unused: Literal[False] = False, is_grads_batched: bool = False,
+    materialize_grads: bool = False, engine: str | None = None
+) -> tuple[Tensor, ...]: ...
+@overload
+def grad(
+    outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
+    create_graph: bool = False, allow_unused: bool = False, is_grads_batched: bool = False, materialize_grads: bool = False,
+    engine: str | None = None
+) -> tuple[Any, ...]: ...
+def tensor_backward(
+    self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None, engine: str | None = None
+) -> None: ...
+def first_two(entry: tuple[Any, ...]) -> tuple[Any, ...]: ...

@@ -1,0 +1,12 @@
+# Types of the matrix products.
+#
+# Relies on tensor.pyi. __init__.pyi, nn and users' type checkers rely on it.
+
+from typing import Any
+
+import numpy.typing as npt
+
+from .tensor import Tensor
+
+def matmul(a: Tensor | npt.NDArray[Any], b: Tensor | npt.NDArray[Any]) -> Tensor: ...
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: ...

@@ -1,0 +1,6 @@
+# Types of the threads of matrix products.
+#
+# Relies on nothing. __init__.pyi and users' type checkers rely on it.
+
+def set_num_threads(n: int) -> None: ...
+def get_num_threads() -> int: ...

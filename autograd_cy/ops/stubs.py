@@ -1,0 +1,85 @@
+"""The parts of the type stubs that follow from the table: functions and methods of elementwise rows.
+
+Relies on the table. `python -m autograd_cy.ops.stubs` writes them, after a change of the table; tests/test_stubs.py fails while
+the committed stubs differ. engine/elementwise.pyi is written whole; in engine/tensor.pyi and __init__.pyi a section between two
+marks is, and what the rest of the file declares already is left out of it.
+"""
+
+import re
+from pathlib import Path
+
+from .table import TABLE
+
+PACKAGE = Path(__file__).resolve().parents[1]
+BEGIN, END = "# elementwise rows: begin (written by ops/stubs.py)", "# elementwise rows: end"
+HEAD = '''# Types of the functions of elementwise rows. Written by ops/stubs.py from the table: do not edit.
+#
+# Relies on tensor.pyi. __init__.pyi, nn and users' type checkers rely on it.
+
+from .tensor import Tensor, _Operand
+
+'''
+
+
+def rows():
+    """The rows that have public functions."""
+    return [row for row in TABLE.values() if row.kind == "elementwise" and row.public]
+
+
+def attributes(row):
+    """Parameters of the row's attributes, with their defaults."""
+    if not row.attrs:
+        return ""
+    return "".join(f", {name}: float = {value:g}" for name, value in zip(row.attrs, row.defaults, strict=True))
+
+
+def functions():
+    """The text of engine/elementwise.pyi."""
+    lines = []
+    for row in rows():
+        first, more = ("_Operand", ", other: _Operand") if len(row.inputs) == 2 else ("Tensor", attributes(row))
+        lines += [f"def {row.name}(input: {first}{more}) -> Tensor: ...", f"def {row.name}_(input: Tensor{more}) -> Tensor: ..."]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def methods(declared):
+    """Methods of Tensor, without those that are declared elsewhere; comparisons have no form in place."""
+    lines = []
+    for row in rows():
+        more = ", other: _Operand" if len(row.inputs) == 2 else attributes(row)
+        more = re.sub(r": float\b", ": builtins.float", more)         # within Tensor, `float` is a method
+        lines.append((row.name, f"    def {row.name}(_self{more}) -> Tensor: ..."))
+        if row.result == "same":
+            lines.append((row.name + "_", f"    def {row.name}_(_self{more}) -> Self: ..."))
+    return "".join(line + "\n" for name, line in lines if not re.search(rf"\bdef {name}\(", declared))
+
+
+def names(declared):
+    """Imports of the package's front."""
+    wanted = [row.name for row in rows() if not re.search(rf"\bas {row.name}\b", declared)]
+    return "from .engine.elementwise import (\n" + "".join(f"    {name} as {name},\n" for name in wanted) + ")\n"
+
+
+def with_section(path, write):
+    """The text of a stub with its section brought up to date."""
+    text = path.read_text()
+    before, _, rest = text.partition(BEGIN + "\n")
+    _, mark, after = rest.partition(END + "\n")
+    if not mark:
+        raise ValueError(f"{path.name}: the marks {BEGIN!r} and {END!r} are missing")
+    indent = re.search(r"[ ]*\Z", before)[0]
+    return before + BEGIN + "\n" + write(before + after) + indent + END + "\n" + after
+
+
+def stubs():
+    """{path: text} of all stubs that depend on the table."""
+    return {
+        PACKAGE / "engine" / "elementwise.pyi": functions(),
+        PACKAGE / "engine" / "tensor.pyi": with_section(PACKAGE / "engine" / "tensor.pyi", methods),
+        PACKAGE / "__init__.pyi": with_section(PACKAGE / "__init__.pyi", names),
+    }
+
+
+if __name__ == "__main__":
+    for path, text in stubs().items():
+        path.write_text(text)

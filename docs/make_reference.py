@@ -1,0 +1,78 @@
+"""Write docs/reference.md from the table of operations: formula, derivatives as they stand there, dtypes, special points.
+
+Relies on autograd_cy/ops only, by its source and as data: nothing has to be built. The page is not committed.
+
+    python docs/make_reference.py [FILE]
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "autograd_cy"))
+from ops.table import TABLE  # noqa: E402  the table alone, without the package around it
+
+SOURCE = (ROOT / "autograd_cy" / "ops" / "table.py").read_text()
+HEAD = """# Operations
+
+Written by docs/make_reference.py from `autograd_cy/ops/table.py`; {count} rows. In a derivative, `g` is the incoming gradient and
+`y` the output; broadcasting is undone by the engine, and a gradient of exactly zero stays zero.
+"""
+KINDS = {
+    "elementwise": "Elementwise: functions and methods of the same name; also in place (`name_`), unless the result is bool",
+    "kernel": "Reductions, products, indexing, losses of rows, copies",
+    "view": "Views: the result shares its input's memory",
+}
+
+
+def written(name, i, node):
+    """A derivative's source; of a helper, its name and what it says of itself."""
+    if isinstance(node, ast.Lambda):
+        return f"`{ast.unparse(node.body)}`"
+    return f"`{ast.unparse(node)}`: {TABLE[name].rules[i].__doc__}"
+
+
+def rules():
+    """{row: {input: source of its derivative}}, as written in the table."""
+    found = {}
+    for node in ast.walk(ast.parse(SOURCE)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("unary", "binary", "ternary", "op"):
+            name = ast.literal_eval(node.args[0])
+            given = {k.arg[1:]: k.value for k in node.keywords if k.arg and k.arg[0] == "d" and k.arg[1:] in TABLE[name].inputs}
+            found[name] = {i: written(name, i, v) for i, v in given.items()}
+    return found
+
+
+def entry(row, derivatives):
+    """The lines of one row."""
+    defaults = dict(zip(row.attrs, row.defaults, strict=False))
+    arguments = [*row.inputs, *(f"{a}={defaults[a]:g}" if a in defaults else a for a in row.attrs)]
+    doc = row.doc.replace("*", r"\*")
+    lines = [f"**{row.name}**({', '.join(arguments)}): {doc}", ""]
+    lines += [f"- d{i} = {source}" for i, source in derivatives.items()]
+    if not derivatives and not row.special:
+        lines.append("- not differentiable")
+    if row.special:
+        lines.append(f"- {row.special}")
+    if row.kind == "elementwise":
+        computed = {"float": "floating point; integers are converted", "number": "every dtype but bool", "all": "every dtype"}
+        lines.append(f"- {computed[row.dtypes]}" + ("; the result is bool" if row.result == "bool" else ""))
+    return [*lines, ""]
+
+
+def page():
+    """The text of the page."""
+    source = rules()
+    lines = [HEAD.format(count=len(TABLE))]
+    for kind, title in KINDS.items():
+        head, _, text = title.partition(": ")
+        lines += [f"## {head}", "", *([text[0].upper() + text[1:], ""] if text else [])]
+        for row in TABLE.values():
+            if row.kind == kind:
+                lines += entry(row, source[row.name])
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "docs" / "reference.md").write_text(page())
