@@ -34,7 +34,6 @@ cdef bint fast_taken = False  # whether a running pass keeps its state in the no
 cdef enum:
     ITERATIVE = 0
     RECURSIVE = 1
-    EDGES_ON_STACK = 8
 
 cdef int default_engine = ITERATIVE
 ENGINES = ("iterative", "recursive")
@@ -173,7 +172,9 @@ cdef class Pass:
     cdef PointerMap slots     # address -> Slot*, unless fast
     cdef PointerMap needed    # address -> 2: on a path to a chosen input, 1: not
     cdef dict captures        # (address of node, output number) or address of leaf -> gradient
-    cdef Node current         # for error messages
+    cdef PyObject* running    # the node at work, for error messages
+    cdef PyObject** result    # the gradients that its rule gave
+    cdef int n_result, result_room
 
     def __dealloc__(self):
         self.clear()
@@ -185,6 +186,17 @@ cdef class Pass:
         cdef Slot* slot
         cdef PyObject* o
         global fast_taken
+        for k in range(self.n_result):
+            drop(&self.result[k])
+        self.n_result = 0
+        if self.running != NULL:
+            o = self.running
+            self.running = NULL
+            if self.fast:
+                (<Node> o).queued = 0
+                for k in range((<Node> o).n_outputs):
+                    drop(&(<Node> o).pending[k])
+            Py_DECREF(<object> o)
         while self.n_heap:
             self.n_heap -= 1
             o = self.heap[self.n_heap]
@@ -211,9 +223,11 @@ cdef class Pass:
         map_free(&self.needed)
         PyMem_Free(self.heap)
         PyMem_Free(self.leaves)
+        PyMem_Free(self.result)
         self.heap = NULL
         self.leaves = NULL
-        self.heap_room = self.leaf_room = 0
+        self.result = NULL
+        self.heap_room = self.leaf_room = self.result_room = 0
         if self.fast:
             self.fast = False
             fast_taken = False
@@ -243,8 +257,18 @@ cdef inline bint is_needed(Pass run, PyObject* target) noexcept:
     return not run.restricted or map_get(&run.needed, target, 1) == 2
 
 
-cdef int contribute(Pass run, PyObject* target, int output_nr, PyObject* g) except -1:
+cdef inline int contribute(Pass run, PyObject* target, int output_nr, PyObject* g) except -1:
     """Add a gradient to what the target has so far; takes over the reference to g."""
+    if run.fast and not run.restricted and is_node(target) and (<Node> target).pending[output_nr] == NULL:
+        (<Node> target).pending[output_nr] = g
+        if not (<Node> target).queued:
+            (<Node> target).queued = 1
+            heap_push(run, target)
+        return 0
+    return contribute_anywhere(run, target, output_nr, g)
+
+
+cdef int contribute_anywhere(Pass run, PyObject* target, int output_nr, PyObject* g) except -1:
     cdef Slot* slot
     cdef PyObject** place
     cdef bint queued
@@ -364,47 +388,48 @@ cdef int observe(Pass run, Node node, PyObject** grads) except -1:
 cdef int run_iterative(Pass run) except -1:
     cdef PyObject* o
     cdef PyObject** grads
-    cdef PyObject* on_stack[EDGES_ON_STACK]
     cdef PyObject** result
     cdef Node node
-    cdef int i, status
+    cdef int i, n
     while run.n_heap:
         o = heap_pop(run)
+        if run.running != NULL:
+            Py_DECREF(<object> run.running)
+        run.running = o                          # with the heap's reference; a failing pass names it
         node = <Node> o
-        Py_DECREF(node)                          # the local variable holds it now
-        run.current = node
+        n = node.n_edges
+        if n > run.result_room:
+            make_result_room(run, n)
+        result = run.result
+        run.n_result = n
+        for i in range(n):
+            result[i] = NULL
         if run.fast:
             grads = node.pending
             node.queued = 0
         else:
             grads = slot_of(run, o, node.n_outputs).grads
-        result = on_stack
-        if node.n_edges > EDGES_ON_STACK:
-            result = <PyObject**> PyMem_Malloc(node.n_edges * sizeof(PyObject*))
-            if result == NULL:
-                raise MemoryError("out of memory during backward")
-        for i in range(node.n_edges):
-            result[i] = NULL
-        try:
-            if run.captures is not None or node.watchers != NULL:
-                observe(run, node, grads)
-            node_backward(node, grads, run.create_graph, result)
-            for i in range(node.n_outputs):
-                drop(&grads[i])
-            if not run.retain_graph:
-                node_release_saved(node)
-            for i in range(node.n_edges):
-                if result[i] != NULL:
-                    o = result[i]
-                    result[i] = NULL
-                    contribute(run, node.edges[i].target, node.edges[i].output_nr, o)
-        finally:
-            for i in range(node.n_outputs):
-                drop(&grads[i])
-            for i in range(node.n_edges):
-                drop(&result[i])
-            if result != on_stack:
-                PyMem_Free(result)
+        if run.captures is not None or node.watchers != NULL:
+            observe(run, node, grads)
+        node_backward(node, grads, run.create_graph, result)
+        for i in range(node.n_outputs):
+            drop(&grads[i])
+        if not run.retain_graph and (node.n_saved or node.extra != NULL):
+            node_release_saved(node)
+        for i in range(n):
+            if result[i] != NULL:
+                o = result[i]
+                result[i] = NULL
+                contribute(run, node.edges[i].target, node.edges[i].output_nr, o)
+    return 0
+
+
+cdef int make_result_room(Pass run, int n) except -1:
+    cdef void* larger = PyMem_Realloc(run.result, n * sizeof(PyObject*))
+    if larger == NULL:
+        raise MemoryError("out of memory during backward")
+    run.result = <PyObject**> larger
+    run.result_room = n
     return 0
 
 
@@ -484,7 +509,9 @@ cdef class Recursion:
         totals = [self.total(<PyObject*> node, i, depth) for i in range(node.n_outputs)]
         out = [None] * node.n_edges
         if any(g is not None for g in totals):
-            self.run.current = node
+            Py_INCREF(node)
+            Py_XDECREF(self.run.running)
+            self.run.running = <PyObject*> node
             grads = <PyObject**> PyMem_Malloc((node.n_outputs + node.n_edges) * sizeof(PyObject*))
             if grads == NULL:
                 raise MemoryError("out of memory during backward")
@@ -635,8 +662,8 @@ cdef int run_pass(Pass run, list roots, list seeds, list inputs, int engine) exc
                 contribute(run, target, root.output_nr, <PyObject*> seed)
             run_iterative(run)
     except Exception as error:
-        if run.current is not None:
-            description = node_description(run.current)
+        if run.running != NULL:
+            description = node_description(<Node> run.running)
             if description not in str(error):
                 error.add_note(f"in the backward pass of {description}")
         raise

@@ -529,7 +529,8 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
         node.attrs = attrs
     node.reduction = reduction
     remember_line(node)
-    return set_history(out, o, 0)
+    set_history(out, o, 0)
+    return 0
 
 
 # ---- out of place
@@ -541,89 +542,94 @@ cdef PyObject* unary_with(int opcode, PyObject* x, PyObject* attrs) except NULL:
 
 
 cdef PyObject* unary(int opcode, PyObject* x) except NULL:
-    cdef OpInfo* info = &OPS[opcode]
-    cdef Tensor t
-    cdef PyObject* out
-    cdef PyObject* o
-    cdef char* p[2]
-    if is_tensor(x) and (<Tensor> x).layout.flags & DENSE and info.direct[(<Tensor> x).dtype_] \
-            and (<Tensor> x).layout.numel < GRAIN:
-        t = <Tensor> x
-        out = tensor_new(t.layout, BOOL if info.bool_result else t.dtype_)
-        p[0], p[1] = (<Tensor> out).data, t.data
-        K.loops[info.loop][t.dtype_][ALL_VECTORS](t.layout.numel, p, NULL)
-        if wants_grad(t) and info.dloop[0] >= 0 and grad_enabled():
-            o = node_new(opcode, 1, info.need[0])
-            set_edge(&(<Node> o).edges[0], t)
-            if info.need[0] & 1:
-                save_tensor(<Node> o, 0, t)
-            if info.need[0] & 2:
-                save_tensor(<Node> o, 1, <Tensor> out)
-            remember_line(<Node> o)
-            set_history(out, o, 0)
-        return out
     if not is_tensor(x):
         raise TypeError(f"{NAMES[opcode]}: expected a Tensor, got {type(<object> x).__name__}")
+    if (<Tensor> x).layout.flags & DENSE and OPS[opcode].direct[(<Tensor> x).dtype_] and (<Tensor> x).layout.numel < GRAIN:
+        return unary_dense(opcode, &OPS[opcode], <Tensor> x)
     return unary_with(opcode, x, NULL)
 
 
+cdef inline PyObject* unary_dense(int opcode, OpInfo* info, Tensor x) except NULL:
+    """The fast path: the loop runs over the memory as it lies."""
+    cdef PyObject* out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
+    cdef PyObject* node
+    cdef char* p[2]
+    p[0], p[1] = (<Tensor> out).data, x.data
+    K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
+    if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
+        node = node_new(opcode, 1, info.need[0])
+        set_edge(&(<Node> node).edges[0], x)
+        if info.need[0] & 1:
+            save_tensor(<Node> node, 0, x)
+        if info.need[0] & 2:
+            save_tensor(<Node> node, 1, <Tensor> out)
+        remember_line(<Node> node)
+        set_history(out, node, 0)
+    return out
+
+
 cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
-    cdef OpInfo* info = &OPS[opcode]
     cdef PyObject* args[2]
     cdef PyObject* out
-    cdef PyObject* o
-    cdef Tensor x
-    cdef Tensor y
-    cdef char* p[3]
-    cdef double number
-    cdef float single
-    cdef unsigned int mask
-    if is_tensor(a):
-        x = <Tensor> a
-        if x.layout.flags & DENSE and x.layout.numel < GRAIN:
-            if is_tensor(b):
-                y = <Tensor> b
-                if x.dtype_ == y.dtype_ and x.dtype_ <= FLOAT64 and x.layout == y.layout:
-                    out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
-                    p[0], p[1], p[2] = (<Tensor> out).data, x.data, y.data
-                    K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
-                    if (wants_grad(x) | wants_grad(y)) and not info.bool_result and grad_enabled():
-                        mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if y.needs_grad else 0)
-                        o = node_new(opcode, 2, mask)
-                        set_edge(&(<Node> o).edges[0], x)
-                        set_edge(&(<Node> o).edges[1], y)
-                        if mask & 1:
-                            save_tensor(<Node> o, 0, x)
-                        if mask & 2:
-                            save_tensor(<Node> o, 1, y)
-                        if mask & 4:
-                            save_tensor(<Node> o, 2, <Tensor> out)
-                        remember_line(<Node> o)
-                        set_history(out, o, 0)
-                    return out
-            elif PyFloat_CheckExact(<object> b) and x.dtype_ <= FLOAT64 and opcode != POW:
-                number = PyFloat_AS_DOUBLE(<object> b)
-                single = <float> number
-                out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
-                p[0], p[1] = (<Tensor> out).data, x.data
-                p[2] = <char*> &single if x.dtype_ == FLOAT32 else <char*> &number
-                K.loops[info.loop][x.dtype_][LAST_SCALAR](x.layout.numel, p, NULL)
-                if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
-                    o = node_new(opcode, 2, info.need[0] & 3)
-                    set_edge(&(<Node> o).edges[0], x)
-                    if info.need[0] & 1:
-                        save_tensor(<Node> o, 0, x)
-                    if info.need[0] & 2:
-                        save_number(<Node> o, 1, number, SAVED_FLOAT)
-                    remember_line(<Node> o)
-                    set_history(out, o, 0)
-                return out
+    if is_tensor(a) and (<Tensor> a).layout.flags & DENSE and (<Tensor> a).layout.numel < GRAIN and (<Tensor> a).dtype_ <= FLOAT64:
+        if is_tensor(b):
+            if (<Tensor> a).layout == (<Tensor> b).layout and (<Tensor> a).dtype_ == (<Tensor> b).dtype_:
+                return binary_dense(opcode, &OPS[opcode], <Tensor> a, <Tensor> b)
+        elif PyFloat_CheckExact(<object> b) and opcode != POW:
+            return binary_number(opcode, &OPS[opcode], <Tensor> a, PyFloat_AS_DOUBLE(<object> b))
     if opcode == POW:
         out = power_of_number(a, b)
         if out != NULL:
             return out
     args[0], args[1] = a, b
     return elementwise(opcode, 2, args, NULL, NO_REDUCTION)
+
+
+cdef inline PyObject* binary_dense(int opcode, OpInfo* info, Tensor x, Tensor y) except NULL:
+    """The fast path: two tensors of one floating-point dtype that share a dense layout."""
+    cdef PyObject* out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
+    cdef PyObject* node
+    cdef unsigned int mask
+    cdef char* p[3]
+    p[0], p[1], p[2] = (<Tensor> out).data, x.data, y.data
+    K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
+    if (wants_grad(x) | wants_grad(y)) and info.dloop[0] >= 0 and grad_enabled():
+        mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if y.needs_grad else 0)
+        node = node_new(opcode, 2, mask)
+        set_edge(&(<Node> node).edges[0], x)
+        set_edge(&(<Node> node).edges[1], y)
+        if mask & 1:
+            save_tensor(<Node> node, 0, x)
+        if mask & 2:
+            save_tensor(<Node> node, 1, y)
+        if mask & 4:
+            save_tensor(<Node> node, 2, <Tensor> out)
+        remember_line(<Node> node)
+        set_history(out, node, 0)
+    return out
+
+
+cdef inline PyObject* binary_number(int opcode, OpInfo* info, Tensor x, double number) except NULL:
+    """The fast path for a dense floating-point tensor and a Python float."""
+    cdef PyObject* out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
+    cdef PyObject* node
+    cdef float single = <float> number
+    cdef char* p[3]
+    p[0], p[1] = (<Tensor> out).data, x.data
+    p[2] = <char*> &single if x.dtype_ == FLOAT32 else <char*> &number
+    K.loops[info.loop][x.dtype_][LAST_SCALAR](x.layout.numel, p, NULL)
+    if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
+        node = node_new(opcode, 2, info.need[0])
+        set_edge(&(<Node> node).edges[0], x)
+        if info.need[0] & 1:
+            save_tensor(<Node> node, 0, x)
+        if info.need[0] & 2:
+            save_number(<Node> node, 1, number, SAVED_FLOAT)
+        if info.need[0] & 4:
+            save_tensor(<Node> node, 2, <Tensor> out)
+        remember_line(<Node> node)
+        set_history(out, node, 0)
+    return out
 
 
 cdef PyObject* power_of_number(PyObject* a, PyObject* b) except? NULL:

@@ -67,27 +67,65 @@ cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject*
 # ---- elementwise rows: one generated loop per input
 
 cdef int elementwise_backward(Node node, PyObject* g, PyObject** result) except -1:
+    cdef PyObject* scaled
+    if node.reduction != MEAN_REDUCTION:
+        return derivatives(node, g, result)
+    scaled = scaled_by_count(node, <Tensor> g)           # the mean of n losses is their sum with g / n
+    try:
+        return derivatives(node, scaled, result)
+    finally:
+        Py_DECREF(<object> scaled)
+
+
+cdef inline int derivatives(Node node, PyObject* g, PyObject** result) except -1:
     cdef OpInfo* info = &OPS[node.opcode]
-    cdef PyObject* scaled = NULL
     cdef PyObject* r
     cdef int i
-    if node.reduction == MEAN_REDUCTION:
-        scaled = g = scaled_by_count(node, <Tensor> g)
-    try:
-        for i in range(info.n_inputs):
-            if node.edges[i].target == NULL or info.dloop[i] < 0:
-                continue
-            if info.identity[i] and node.reduction == NO_REDUCTION:
-                Py_INCREF(<object> g)
-                r = g
-            else:
-                r = run_derivative(node, info, i, <Tensor> g)
-            if (<Tensor> r).layout != node.edges[i].layout or (<Tensor> r).dtype_ != node.edges[i].dtype:
-                r = fit(r, node, i)
-            result[i] = r
-    finally:
-        Py_XDECREF(scaled)
+    for i in range(info.n_inputs):
+        if node.edges[i].target == NULL or info.dloop[i] < 0:
+            continue
+        if info.identity[i] and node.reduction == NO_REDUCTION:
+            Py_INCREF(<object> g)
+            r = g
+        else:
+            r = run_plain(node, info, i, <Tensor> g)
+        if (<Tensor> r).layout != node.edges[i].layout or (<Tensor> r).dtype_ != node.edges[i].dtype:
+            r = fit(r, node, i)
+        result[i] = r
     return 0
+
+
+cdef inline PyObject* run_plain(Node node, OpInfo* info, int i, Tensor g) except NULL:
+    """The derivative loop for input i where g and at most one saved value share a dense layout; else run_derivative."""
+    cdef const Loop* variants = &K.loops[info.dloop[i]][g.dtype_][0]
+    cdef int n = info.n_rule_inputs[i]
+    cdef Saved* saved = NULL
+    cdef PyObject* out
+    cdef char* p[3]
+    cdef double number
+    cdef float single
+    if n > 2 or not g.layout.flags & DENSE or node.attrs != NULL or node.reduction != NO_REDUCTION or g.layout.numel >= GRAIN \
+            or info.rule_inputs[i][0] >= 0:
+        return run_derivative(node, info, i, g)
+    if n == 2:
+        saved = saved_at(node, info.rule_inputs[i][1])
+        if saved == NULL or node.released:
+            return run_derivative(node, info, i, g)
+        if saved.storage == NULL:
+            out = tensor_new(g.layout, g.dtype_)
+            number = saved.at.number
+            single = <float> number
+            p[0], p[1] = (<Tensor> out).data, g.data
+            p[2] = <char*> &single if g.dtype_ == FLOAT32 else <char*> &number
+            variants[LAST_SCALAR](g.layout.numel, p, NULL)
+            return out
+        if saved.layout != g.layout or saved.storage.version != saved.version:
+            return run_derivative(node, info, i, g)
+        p[2] = saved.at.data
+    out = tensor_new(g.layout, g.dtype_)
+    p[0], p[1] = (<Tensor> out).data, g.data
+    variants[ALL_VECTORS](g.layout.numel, p, NULL)
+    return out
 
 
 cdef Py_ssize_t loss_count(Node node) except -2:
@@ -125,6 +163,7 @@ cdef PyObject* run_derivative(Node node, OpInfo* info, int i, Tensor g) except N
     cdef const Loop* variants = &K.loops[info.dloop[i]][g.dtype_][0]
     cdef Saved* saved[MAX_RULE_INPUTS]
     cdef double numbers[MAX_RULE_INPUTS]
+    cdef float singles[MAX_RULE_INPUTS]
     cdef double attrs[4]
     cdef char* p[MAX_RULE_INPUTS + 1]
     cdef Layout* layout = NULL
@@ -164,11 +203,9 @@ cdef PyObject* run_derivative(Node node, OpInfo* info, int i, Tensor g) except N
             a = g.layout
             p[k + 1] = g.data
         elif saved[k].storage == NULL:
-            if g.dtype_ == FLOAT32:
-                (<float*> &numbers[k])[0] = <float> saved[k].at.number
-            else:
-                numbers[k] = saved[k].at.number
-            p[k + 1] = <char*> &numbers[k]
+            numbers[k] = saved[k].at.number
+            singles[k] = <float> numbers[k]
+            p[k + 1] = <char*> &singles[k] if g.dtype_ == FLOAT32 else <char*> &numbers[k]
             a = NULL
         else:
             a = saved[k].layout

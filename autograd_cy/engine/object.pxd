@@ -13,7 +13,12 @@ cdef extern from *:
     static CYTHON_INLINE PyObject* ag_gc_new(PyTypeObject* type) { return _PyObject_GC_New(type); }
     static CYTHON_INLINE PyObject* ag_gc_new_var(PyTypeObject* type, Py_ssize_t n) { return (PyObject*) _PyObject_GC_NewVar(type, n); }
     static CYTHON_INLINE void ag_set_itemsize(PyObject* type, Py_ssize_t size) { ((PyTypeObject*) type)->tp_itemsize = size; }
+    /* An object that comes out of a free list: its type is still set. */
+    #if defined(Py_REF_DEBUG) || defined(Py_TRACE_REFS) || defined(Py_GIL_DISABLED)
     static CYTHON_INLINE void ag_revive(PyObject* o, PyTypeObject* type) { PyObject_Init(o, type); }
+    #else
+    static CYTHON_INLINE void ag_revive(PyObject* o, PyTypeObject* type) { (void) type; Py_SET_REFCNT(o, 1); }
+    #endif
     static CYTHON_INLINE void ag_track(void* o) { if (!PyObject_GC_IsTracked((PyObject*) o)) PyObject_GC_Track(o); }
     static CYTHON_INLINE void ag_untrack(void* o) { PyObject_GC_UnTrack(o); }
     /* Make a Cython type collectable; instances come untracked from ag_gc_new, or tracked from tp_alloc (subclasses). */

@@ -3,11 +3,12 @@
 # Relies on array, node, tensor, modes. Every operation records through these.
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.layout cimport Layout
-from autograd_cy.array.storage cimport Storage
-from autograd_cy.engine.node cimport Edge, Node, Saved
-from autograd_cy.engine.tensor cimport Tensor
+from autograd_cy.array.layout cimport Layout, layout_incref
+from autograd_cy.array.storage cimport Storage, storage_incref
+from autograd_cy.engine.node cimport SAVED_TENSOR, Edge, Node, Saved, is_node, node_make_cyclic
+from autograd_cy.engine.tensor cimport CYCLIC, Tensor, tensor_make_cyclic
 
 cdef int refresh_view(Tensor t) except -1
 
@@ -18,12 +19,59 @@ cdef inline bint wants_grad(Tensor t) except -1:
         refresh_view(t)
     return t.needs_grad
 
-# The edge for an input; it leads to nothing unless the input requires gradients.
-cdef int set_edge(Edge* edge, Tensor t) except -1
-cdef void save_tensor(Node node, int bit, Tensor t) noexcept
-cdef void save_number(Node node, int bit, double value, int kind) noexcept
-# Makes `node` (whose reference it takes over) the history of `out`.
-cdef int set_history(PyObject* out, PyObject* node, int output_nr) except -1
+
+cdef inline int set_edge(Edge* edge, Tensor t) except -1:
+    """The edge for an input; it leads to nothing unless the input requires gradients."""
+    edge.dtype = t.dtype_
+    edge.layout = t.layout
+    layout_incref(t.layout)
+    if wants_grad(t):
+        edge.target = t.node if t.node != NULL else <PyObject*> t
+        edge.output_nr = t.output_nr
+        Py_INCREF(<object> edge.target)
+    return 0
+
+
+cdef inline void save_tensor(Node node, int bit, Tensor t) noexcept:
+    """Save a value; call in the order of the bits."""
+    cdef Saved* saved = &node.saved[node.n_saved]
+    saved.storage = t.storage
+    saved.layout = t.layout
+    storage_incref(t.storage)
+    layout_incref(t.layout)
+    saved.at.data = t.data
+    saved.version = t.storage.version
+    saved.dtype = t.dtype_
+    saved.kind = SAVED_TENSOR
+    node.n_saved += 1
+    node.mask |= <unsigned int> 1 << bit
+
+
+cdef inline void save_number(Node node, int bit, double value, int kind) noexcept:
+    """Save a Python number; call in the order of the bits."""
+    cdef Saved* saved = &node.saved[node.n_saved]
+    saved.storage = NULL
+    saved.layout = NULL
+    saved.at.number = value
+    saved.kind = kind
+    node.n_saved += 1
+    node.mask |= <unsigned int> 1 << bit
+
+
+cdef inline void set_history(PyObject* out, PyObject* node, int output_nr) noexcept:
+    """Make `node` (whose reference it takes over) the history of `out`; what leads to a tracked object is tracked too."""
+    cdef int i
+    cdef PyObject* target
+    (<Tensor> out).node = node
+    (<Tensor> out).output_nr = output_nr
+    (<Tensor> out).needs_grad = 1
+    for i in range((<Node> node).n_edges):
+        target = (<Node> node).edges[i].target
+        if target != NULL and ((<Node> target).cyclic if is_node(target) else (<Tensor> target).flags & CYCLIC):
+            node_make_cyclic(<Node> node)
+            tensor_make_cyclic(<Tensor> out)
+            return
+
 # A view's base and version; `out` shows memory of x.
 cdef void set_base(PyObject* out, Tensor x) noexcept
 # The value saved for input `bit` (a new reference); with_history: differentiable again.

@@ -47,58 +47,6 @@ def _fill_needs():
 _fill_needs()
 
 
-cdef int set_edge(Edge* edge, Tensor t) except -1:
-    cdef PyObject* target = NULL
-    edge.dtype = t.dtype_
-    edge.layout = t.layout
-    layout_incref(t.layout)
-    if wants_grad(t):
-        target = t.node if t.node != NULL else <PyObject*> t
-        edge.output_nr = t.output_nr
-        Py_INCREF(<object> target)
-    edge.target = target
-    return 0
-
-
-cdef void save_tensor(Node node, int bit, Tensor t) noexcept:
-    cdef Saved* saved = &node.saved[node.n_saved]
-    saved.storage = t.storage
-    saved.layout = t.layout
-    storage_incref(t.storage)
-    layout_incref(t.layout)
-    saved.at.data = t.data
-    saved.version = t.storage.version
-    saved.dtype = t.dtype_
-    saved.kind = SAVED_TENSOR
-    node.n_saved += 1
-    node.mask |= <unsigned int> 1 << bit
-
-
-cdef void save_number(Node node, int bit, double value, int kind) noexcept:
-    cdef Saved* saved = &node.saved[node.n_saved]
-    saved.storage = NULL
-    saved.layout = NULL
-    saved.at.number = value
-    saved.kind = kind
-    node.n_saved += 1
-    node.mask |= <unsigned int> 1 << bit
-
-
-cdef int set_history(PyObject* out, PyObject* node, int output_nr) except -1:
-    cdef int i
-    cdef PyObject* target
-    (<Tensor> out).node = node
-    (<Tensor> out).output_nr = output_nr
-    (<Tensor> out).needs_grad = 1
-    for i in range((<Node> node).n_edges):
-        target = (<Node> node).edges[i].target
-        if target != NULL and ((<Node> target).cyclic if is_node(target) else (<Tensor> target).flags & CYCLIC):
-            node_make_cyclic(<Node> node)
-            tensor_make_cyclic(<Tensor> out)
-            break
-    return 0
-
-
 cdef bint any_wants_grad(int n, PyObject** inputs) except -1:
     cdef int i
     for i in range(n):
@@ -137,7 +85,8 @@ cdef int record(int opcode, PyObject* out, int n, PyObject** inputs, PyObject* a
         Py_INCREF(<object> aux)
         node.extra = aux
     remember_line(node)
-    return set_history(out, o, 0)
+    set_history(out, o, 0)
+    return 0
 
 
 # ---- saved values
@@ -206,7 +155,8 @@ cdef int link_through_conversion(PyObject* result, Edge* edge) except -1:
     link.dtype = edge.dtype
     Py_INCREF(<object> edge.target)
     layout_incref(edge.layout)
-    return set_history(result, o, 0)
+    set_history(result, o, 0)
+    return 0
 
 
 cdef PyObject* new_number(double value, int kind) except NULL:
