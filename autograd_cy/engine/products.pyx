@@ -20,6 +20,7 @@ from autograd_cy.kernels.table cimport K, REDUCE_SUM, Operand
 
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy import ops
+from autograd_cy.engine.gradients import rule_gradients, saved_value
 from autograd_cy.engine.shape import reshape, squeeze, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
 
@@ -295,7 +296,6 @@ cdef void add_bias(Tensor out, Tensor bias) noexcept:
 
 cdef Tensor saved_matrix(Node node, int i, Matrix* m):
     """Describe a saved 2-d value as a matrix; a tensor to keep alive is returned where a copy was needed."""
-    from autograd_cy.engine.gradients import saved_value
     cdef Saved* saved = saved_or_raise(node, i)
     if as_matrix(saved.layout, saved.at.data, m):
         return None
@@ -316,7 +316,6 @@ cdef int matmul_backward(Node node, PyObject** grads, PyObject** result) except 
     cdef Matrix y
     cdef Matrix d
     if node.edges[0].layout.ndim != 2 or node.edges[1].layout.ndim != 2:
-        from autograd_cy.engine.gradients import rule_gradients
         for i, value in enumerate(rule_gradients(node, g)):
             if value is not None:
                 Py_INCREF(value)

@@ -26,7 +26,8 @@ from autograd_cy.kernels.table cimport (
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.array.dtypes import as_dtype
 from autograd_cy.engine.elementwise import maximum, minimum, sqrt
-from autograd_cy.engine.gradients import FUNCTIONS
+from autograd_cy.engine.gradients import FUNCTIONS, rule_gradient
+from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.shape import clone, convert, expand, permute, reshape, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
 
@@ -266,7 +267,6 @@ def std(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None
     cdef bint keep = bool(either(keepdims, keepdim))
     cdef PyObject* inputs[1]
     cdef object out
-    from autograd_cy.engine.modes import no_grad
     with no_grad():
         out = sqrt(own(reduced(REDUCE_VAR, t, dims, keep, c)))
     inputs[0] = <PyObject*> t
@@ -372,7 +372,6 @@ cdef int softmax_backward(Node node, PyObject** grads, PyObject** result) except
     cdef Py_ssize_t cols
     cdef PyObject* out
     if axis != y.layout.ndim - 1 or not y.layout.flags & CONTIGUOUS or y.layout.numel == 0:
-        from autograd_cy.engine.gradients import rule_gradient
         value = rule_gradient(node, g)
         Py_INCREF(value)
         result[0] = <PyObject*> value
