@@ -11,6 +11,6 @@ __all__ = ["GradcheckError", "backward", "enable_grad", "grad", "gradcheck", "gr
 
 def __getattr__(name):
     if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
-        from .tools import gradcheck
-        return getattr(gradcheck, name)
+        from . import tools
+        return getattr(tools, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,8 +2,8 @@
 #
 # Relies on array, kernels/index, shape, record. Tensor's [] and the rules of the table call it.
 #
-# An index is first split into slices, which make a view, and arrays, which a Plan holds (as NumPy defines it: numbers beside arrays
-# count as arrays; the axes of the arrays come first unless the arrays are neighbours).
+# An index is first split into numbers and slices, which make a view, and arrays, which a Plan holds. As in PyTorch the axes of
+# the arrays stand where the arrays do if these are neighbours in that view, else first (in NumPy a number counts as an array here).
 
 import numpy as np
 
@@ -92,7 +92,7 @@ cdef object basic(Tensor x, tuple items, str name):
 cdef class Plan:
     """Arrays of indices, checked and broadcast, and the slices beside them; private to the operation, so never changed."""
 
-    cdef tuple slices         # for every axis of x: a slice or None to insert an axis (arrays stand at a full slice)
+    cdef tuple slices         # for every axis of x: a number or slice, or None to insert an axis (arrays stand at a full slice)
     cdef list axes            # axes of the sliced view that have an array
     cdef list arrays          # int64 tensors, contiguous, all of one shape
     cdef tuple shape          # of the arrays, broadcast
@@ -156,8 +156,7 @@ cdef Plan make_plan(Tensor x, list items, str name):
     if used > x.layout.ndim:
         raise IndexError(f"{name}: {used} indices for a tensor of {x.layout.ndim} dimensions (shape {x.shape})")
     plan.arrays = []
-    places = []               # positions among the items, to see whether the arrays are neighbours
-    for number, i in enumerate(items):
+    for i in items:
         if i is None:
             slices.append(None)
             out += 1
@@ -170,15 +169,10 @@ cdef Plan make_plan(Tensor x, list items, str name):
             slices.append(i)
             out += 1
             axis += 1
+        elif type(i) is int:
+            slices.append(i)
+            axis += 1
         else:
-            places.append(number)
-            if type(i) is int:
-                plan.arrays.append(tensor(i))
-                where.append(out)
-                slices.append(slice(None))
-                out += 1
-                axis += 1
-                continue
             item = i
             if item.dtype_ == BOOL:
                 if shape_tuple(item.layout) != x.shape[axis:axis + item.layout.ndim]:
@@ -206,8 +200,7 @@ cdef Plan make_plan(Tensor x, list items, str name):
     except ValueError:
         raise IndexError(f"{name}: index arrays of shapes {' and '.join([str(a.shape) for a in plan.arrays])} do not broadcast "
                          f"against each other") from None
-    together = places[len(places) - 1] - places[0] == len(places) - 1
-    plan.position = where[0] if together else 0
+    plan.position = where[0] if where[len(where) - 1] - where[0] == len(where) - 1 else 0
     plan.arrays = [own(contiguous_of(expand(a, plan.shape))) for a in plan.arrays]
     if plan.arrays and any([a.untyped_storage() == i.untyped_storage() for a in plan.arrays for i in items if isinstance(i, Tensor)]):
         plan.arrays = [clone(a) for a in plan.arrays]

@@ -7,7 +7,7 @@ import warnings
 from cpython.object cimport PyObject
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64
-from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, same_shape
+from autograd_cy.array.layout cimport Layout, layout_broadcast, layout_contiguous, layout_decref, same_shape
 from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, converted, elementwise
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
 from autograd_cy.engine.record cimport any_wants_grad, record
@@ -44,11 +44,16 @@ cdef object reduce_loss(object losses, int reduction):
 
 cdef object pair_loss(int opcode, object x, object target, int reduction, str name, bint strict):
     cdef PyObject* args[2]
+    cdef Layout* layout
     if not is_tensor(<PyObject*> x) or not is_tensor(<PyObject*> target):
         raise TypeError(f"{name}: input and target must be tensors, got {type(x).__name__} and {type(target).__name__}")
     if not same_shape((<Tensor> x).layout, (<Tensor> target).layout):
         if strict:
             raise ShapeError(f"{name}: the target has shape {target.shape}, but the input has shape {x.shape}")
+        layout = layout_broadcast((<Tensor> x).layout, (<Tensor> target).layout)
+        if layout == NULL:
+            raise ShapeError(f"{name}: shapes {x.shape} and {target.shape} do not broadcast against each other")
+        layout_decref(layout)
         warnings.warn(f"{name}: the target has shape {target.shape} and the input {x.shape}; they are broadcast, which is seldom meant",
                       stacklevel=2)
     args[0], args[1] = <PyObject*> x, <PyObject*> target

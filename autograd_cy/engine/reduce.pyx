@@ -137,8 +137,17 @@ cdef int refuse_empty(Tensor x, tuple dims, str name) except -1:
     return 0
 
 
-cdef inline object either(object a, object b):
-    return b if a is None else a
+cdef object either(object dim, object axis):
+    """The argument under PyTorch's name or under NumPy's."""
+    if dim is None:
+        return axis
+    if axis is not None:
+        raise TypeError(f"dim={dim} and axis={axis} are two names of one argument: give one of them")
+    return dim
+
+
+cdef object keep_of(object keepdim, object keepdims):
+    return keepdim if keepdims is None else keepdims
 
 
 def sum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
@@ -146,13 +155,13 @@ def sum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     cdef Tensor t = input_of(x, "sum")
     if dtype is not None:
         t = convert(t, dtype)
-    return reduction(SUM, REDUCE_SUM, t, dims_of(either(dim, axis), t.layout.ndim, "sum"), bool(either(keepdims, keepdim)), 0, None)
+    return reduction(SUM, REDUCE_SUM, t, dims_of(either(dim, axis), t.layout.ndim, "sum"), bool(keep_of(keepdim, keepdims)), 0, None)
 
 
 def mean(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The mean over `dim` (all dimensions by default); NaN over nothing. RuntimeError for integer tensors."""
     cdef Tensor t = float_input(x if dtype is None else convert(x, dtype), "mean")
-    return reduction(MEAN, REDUCE_MEAN, t, dims_of(either(dim, axis), t.layout.ndim, "mean"), bool(either(keepdims, keepdim)), 0, None)
+    return reduction(MEAN, REDUCE_MEAN, t, dims_of(either(dim, axis), t.layout.ndim, "mean"), bool(keep_of(keepdim, keepdims)), 0, None)
 
 
 def prod(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
@@ -160,7 +169,7 @@ def prod(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     cdef Tensor t = input_of(x, "prod")
     if dtype is not None:
         t = convert(t, dtype)
-    return reduction(PROD, REDUCE_PROD, t, dims_of(either(dim, axis), t.layout.ndim, "prod"), bool(either(keepdims, keepdim)), 0, None)
+    return reduction(PROD, REDUCE_PROD, t, dims_of(either(dim, axis), t.layout.ndim, "prod"), bool(keep_of(keepdim, keepdims)), 0, None)
 
 
 def amax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
@@ -168,7 +177,7 @@ def amax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     cdef Tensor t = input_of(x, "amax")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amax")
     refuse_empty(t, dims, "amax")
-    return reduction(AMAX, REDUCE_MAX, t, dims, bool(either(keepdims, keepdim)), 0, None)
+    return reduction(AMAX, REDUCE_MAX, t, dims, bool(keep_of(keepdim, keepdims)), 0, None)
 
 
 def amin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
@@ -176,7 +185,7 @@ def amin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     cdef Tensor t = input_of(x, "amin")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amin")
     refuse_empty(t, dims, "amin")
-    return reduction(AMIN, REDUCE_MIN, t, dims, bool(either(keepdims, keepdim)), 0, None)
+    return reduction(AMIN, REDUCE_MIN, t, dims, bool(keep_of(keepdim, keepdims)), 0, None)
 
 
 cdef object extreme(int opcode, int kind, int index_kind, Tensor x, object dim, bint keepdim, str name):
@@ -205,7 +214,7 @@ def max(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
         return maximum(t, dim)
     if dim is None:
         return amax(t) if t.layout.numel else refuse_empty(t, ALL_DIMS[t.layout.ndim], "max")
-    return extreme(MAX, REDUCE_MAX, REDUCE_ARGMAX, t, dim, bool(either(keepdims, keepdim)), "max")
+    return extreme(MAX, REDUCE_MAX, REDUCE_ARGMAX, t, dim, bool(keep_of(keepdim, keepdims)), "max")
 
 
 def min(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
@@ -216,7 +225,7 @@ def min(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
         return minimum(t, dim)
     if dim is None:
         return amin(t) if t.layout.numel else refuse_empty(t, ALL_DIMS[t.layout.ndim], "min")
-    return extreme(MIN, REDUCE_MIN, REDUCE_ARGMIN, t, dim, bool(either(keepdims, keepdim)), "min")
+    return extreme(MIN, REDUCE_MIN, REDUCE_ARGMIN, t, dim, bool(keep_of(keepdim, keepdims)), "min")
 
 
 cdef object index_of(int kind, Tensor x, object dim, bint keepdim, str name):
@@ -230,24 +239,24 @@ cdef object index_of(int kind, Tensor x, object dim, bint keepdim, str name):
 
 def argmax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """The index (int64) of the first largest element along `dim`, or in the flattened tensor. NaN counts as largest."""
-    return index_of(REDUCE_ARGMAX, input_of(x, "argmax"), either(dim, axis), bool(either(keepdims, keepdim)), "argmax")
+    return index_of(REDUCE_ARGMAX, input_of(x, "argmax"), either(dim, axis), bool(keep_of(keepdim, keepdims)), "argmax")
 
 
 def argmin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """The index (int64) of the first smallest element along `dim`, or in the flattened tensor. NaN counts as smallest."""
-    return index_of(REDUCE_ARGMIN, input_of(x, "argmin"), either(dim, axis), bool(either(keepdims, keepdim)), "argmin")
+    return index_of(REDUCE_ARGMIN, input_of(x, "argmin"), either(dim, axis), bool(keep_of(keepdim, keepdims)), "argmin")
 
 
 def any(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Whether any element along `dim` is true (not zero); False over nothing."""
     cdef Tensor t = input_of(x, "any")
-    return own(reduced(REDUCE_ANY, t, dims_of(either(dim, axis), t.layout.ndim, "any"), bool(either(keepdims, keepdim)), 0))
+    return own(reduced(REDUCE_ANY, t, dims_of(either(dim, axis), t.layout.ndim, "any"), bool(keep_of(keepdim, keepdims)), 0))
 
 
 def all(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Whether all elements along `dim` are true (not zero); True over nothing."""
     cdef Tensor t = input_of(x, "all")
-    return own(reduced(REDUCE_ALL, t, dims_of(either(dim, axis), t.layout.ndim, "all"), bool(either(keepdims, keepdim)), 0))
+    return own(reduced(REDUCE_ALL, t, dims_of(either(dim, axis), t.layout.ndim, "all"), bool(keep_of(keepdim, keepdims)), 0))
 
 
 def var(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None, keepdims=None):
@@ -255,7 +264,7 @@ def var(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None
     cdef Tensor t = float_input(x, "var")
     cdef tuple dims = spread_dims(dim, axis, t, "var")
     cdef double c = correction_of(dim, unbiased, correction)
-    cdef bint keep = bool(either(keepdims, keepdim))
+    cdef bint keep = bool(keep_of(keepdim, keepdims))
     return reduction(VAR, REDUCE_VAR, t, dims, keep, c, (dims, keep, c))
 
 
@@ -264,7 +273,7 @@ def std(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None
     cdef Tensor t = float_input(x, "std")
     cdef tuple dims = spread_dims(dim, axis, t, "std")
     cdef double c = correction_of(dim, unbiased, correction)
-    cdef bint keep = bool(either(keepdims, keepdim))
+    cdef bint keep = bool(keep_of(keepdim, keepdims))
     cdef PyObject* inputs[1]
     cdef object out
     with no_grad():
@@ -292,7 +301,7 @@ def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     cdef Tensor t = input_of(x, "logsumexp")
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
-    return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"), bool(either(keepdims, keepdim)),
+    return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"), bool(keep_of(keepdim, keepdims)),
                      0, None)
 
 
@@ -304,7 +313,7 @@ def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=Non
     if not isinstance(p, (int, float)):
         raise ShapeError(f"norm: p must be a number or \"fro\", got {p!r}")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "norm")
-    cdef bint keep = bool(either(keepdims, keepdim))
+    cdef bint keep = bool(keep_of(keepdim, keepdims))
     if p < 0:
         refuse_empty(t, dims, "norm")
     return reduction(NORM, REDUCE_NORM, t, dims, keep, p, (p, dims, keep))

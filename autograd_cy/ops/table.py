@@ -154,8 +154,8 @@ def _ratio(a, b):
 
 
 def _share(g, x, y, x_shape, dim, keepdim):
-    """The gradient spread evenly over the elements that equal the extreme."""
-    hit = eq(x, spread(y, x_shape, dim, keepdim))
+    """The gradient spread evenly over the elements that equal the extreme; over the NaNs where that is NaN."""
+    hit = logical_or(eq(x, spread(y, x_shape, dim, keepdim)), isnan(x))
     return where(hit, spread(g, x_shape, dim, keepdim) / spread(total(hit, dim, keepdim), x_shape, dim, keepdim), 0)
 
 
