@@ -58,23 +58,23 @@ def write_if_changed(path, text):
 
 
 def generated_sources():
-    """{module name: source} of the loops, and the source of the functions, from the table of operations."""
+    """The sources of the loops of floats, of those of integers, and of the functions, from the table of operations."""
     sys.path.insert(0, str(ROOT / PACKAGE))
     try:
-        from ops.codegen import function_module, loop_modules   # reads the table only; needs no built extension
-        return loop_modules(), function_module()
+        from ops import codegen   # reads the table only; needs no built extension
+        return codegen.float_loops(), codegen.integer_loops(), codegen.function_module()
     finally:
         sys.path.pop(0)
 
 
-LOOPS, FUNCTIONS = generated_sources()
+LOOPS, INTEGER_LOOPS, FUNCTIONS = generated_sources()
 
 
 def levelled_extensions():
     """The same loops under one module name per level; the copies live in build/generated."""
     sources = {name: (ROOT / PACKAGE / "kernels" / f"{name}.pyx").read_text() for name in LEVELLED}
     for level, march in LEVELS.items():
-        for name, text in (sources | LOOPS).items():
+        for name, text in (sources | {"loops": LOOPS}).items():
             path = GENERATED / f"_{level}_{name}.pyx"
             write_if_changed(ROOT / path, text)
             yield Extension(f"autograd_cy.kernels._{level}_{name}", [str(path)], include_dirs=INCLUDE, depends=HEADERS,
@@ -83,10 +83,12 @@ def levelled_extensions():
 
 
 def plain_extensions():
-    """One extension for every .pyx that is not levelled, and for the generated functions."""
-    write_if_changed(ROOT / GENERATED / "elementwise_functions.pyx", FUNCTIONS)
-    yield Extension("autograd_cy.engine.elementwise", [str(GENERATED / "elementwise_functions.pyx")], include_dirs=INCLUDE,
-                    extra_compile_args=["-O2", *FLAGS], extra_link_args=LINK)
+    """One extension for every .pyx that is not levelled, and for the generated loops of integers and functions."""
+    for name, text, level in (("kernels.integer_loops", INTEGER_LOOPS, "-O3"), ("engine.elementwise", FUNCTIONS, "-O2")):
+        path = GENERATED / f"{name.replace('.', '_')}.pyx"
+        write_if_changed(ROOT / path, text)
+        yield Extension(f"autograd_cy.{name}", [str(path)], include_dirs=INCLUDE, depends=HEADERS,
+                        extra_compile_args=[level, *FLAGS], extra_link_args=LINK)
     for path in sorted((ROOT / PACKAGE).rglob("*.pyx")):
         path = path.relative_to(ROOT)
         name = ".".join(path.with_suffix("").parts)

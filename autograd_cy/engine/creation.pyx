@@ -355,8 +355,17 @@ class Generator:
         """Start the sequence that belongs to `seed` (an integer; None: an unpredictable one)."""
         if seed is not None:
             seed = int(seed) & 0xFFFFFFFFFFFFFFFF
-        self.numpy = np.random.Generator(np.random.PCG64(seed))
+        self._seed, self._numpy = seed, None
         return self
+
+    @property
+    def numpy(self):
+        """NumPy's generator, made when first used: importing numpy.random takes as long as importing this library."""
+        if self._numpy is None:
+            made = np.random.Generator(np.random.PCG64(self._seed))
+            if self._numpy is None:      # another thread may have made one during the import
+                self._numpy = made
+        return self._numpy
 
     def get_state(self):
         """What set_state takes to continue from here."""

@@ -59,7 +59,7 @@ def _fill_ops():
             OPS[opcode].dloop[i] = -1
             if name in row.rules:
                 OPS[opcode].dloop[i] = ops.loop_id(f"{row.name}.d{name}")
-                needed = ops.rule_inputs(row, name)
+                needed = row.rule_inputs(name)
                 OPS[opcode].identity[i] = ops.is_identity(row, name)
                 OPS[opcode].n_rule_inputs[i] = len(needed)
                 for k, parameter in enumerate(needed):

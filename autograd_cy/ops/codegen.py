@@ -1,7 +1,7 @@
 """From the table's elementwise rows to typed Cython loops.
 
-Relies on symbols.py and the table. setup.py writes what `loop_modules` returns into the build directory and compiles it once
-per instruction-set level. `python -m autograd_cy.ops.codegen [row]` prints the source.
+Relies on symbols.py and the table. setup.py writes what `float_loops`, `integer_loops` and `function_module` return into the
+build directory and compiles it. `python -m autograd_cy.ops.codegen [row]` prints the source.
 
 For every elementwise row there is a loop of the forward formula and one for each derivative, for each dtype and for up to three
 variants (all inputs vectors; the last or the first a repeated value). Repeated subexpressions are computed once.
@@ -26,18 +26,20 @@ _INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximu
 class Loop:
     """One loop to generate: the id by which it is found, its name, and what it computes."""
 
-    def __init__(self, name, row, output, inputs, expression, dtypes):
-        self.name, self.row, self.output, self.inputs, self.expression, self.dtypes = (
-            name, row, output, inputs, expression, dtypes)
+    def __init__(self, number, name, row, output, inputs, expression, dtypes):
+        self.number, self.name, self.row, self.output, self.inputs, self.expression, self.dtypes = (
+            number, name, row, output, inputs, expression, dtypes)
 
     def input_type(self, name, ctype):
         return "uint8_t" if self.row.types.get(name) == "bool" else ctype
 
     @property
     def variants(self):
+        """ALL_VECTORS, and where an input may well be one repeated value LAST_SCALAR or FIRST_SCALAR (kernels/table.pxd)."""
         if len(self.inputs) == 1:
             return (0,)
-        return (0, 1, 2) if len(self.inputs) == 2 else (0, 2)
+        # What a row of one input saves has the shape of g: there LAST_SCALAR would be a tenth of the code for nothing.
+        return (0, 1, 2) if len(self.inputs) == 2 and len(self.row.inputs) == 2 else (0, 2)
 
 
 def needs_mask(expression, names):
@@ -56,45 +58,26 @@ def depends(expression, names):
     return isinstance(expression, Expression) and any(depends(a, names) for a in expression.args)
 
 
-def rule_inputs(row, name):
-    """The loop inputs of the derivative for `name`: g first, then inputs and output that the rule names."""
-    return tuple(p for p in row.parameters(name) if p not in row.attrs)
-
-
 def is_masked(row, name):
     """Whether the derivative for input `name` is forced to 0 where g is 0 and the formula gives NaN."""
     expression = row.rules[name](*map(Symbol, row.parameters(name)))
-    return needs_mask(expression, {p for p in rule_inputs(row, name) if p != "g"})
-
-
-def is_identity(row, name):
-    """Whether the derivative for input `name` is g itself."""
-    return row.rules[name](*map(Symbol, row.parameters(name))) is Symbol("g")
+    return needs_mask(expression, set(row.rule_inputs(name)) - {"g"})
 
 
 def loops():
     """All loops in the order of their ids."""
     result = []
     for row in TABLE.values():
-        if row.kind != "elementwise":
-            continue
-        expression = row.forward(*map(Symbol, (*row.inputs, *row.attrs)))
-        result.append(Loop(row.name, row, row.result, row.inputs, expression, _BY_KIND[row.dtypes]))
-        for name in row.inputs:
-            if name not in row.rules:
+        for loop_name, name in row.loops:
+            if name is None:
+                expression = row.forward(*map(Symbol, (*row.inputs, *row.attrs)))
+                result.append(Loop(len(result), loop_name, row, row.result, row.inputs, expression, _BY_KIND[row.dtypes]))
                 continue
-            parameters = row.parameters(name)
-            expression = row.rules[name](*map(Symbol, parameters))
+            expression = row.rules[name](*map(Symbol, row.parameters(name)))
             if is_masked(row, name):
-                g = Symbol("g")
-                expression = Expression("masked", g, expression)
-            result.append(Loop(f"{row.name}.d{name}", row, "same", rule_inputs(row, name), expression, FLOATS))
+                expression = Expression("masked", Symbol("g"), expression)
+            result.append(Loop(len(result), loop_name, row, "same", row.rule_inputs(name), expression, FLOATS))
     return result
-
-
-def loop_ids():
-    """Name of every loop ("mul", "mul.da", ...) -> its id in the kernel table."""
-    return {loop.name: i for i, loop in enumerate(loops())}
 
 
 class _Writer:
@@ -219,20 +202,30 @@ def _declarations():
     return "\n".join(lines)
 
 
-def loop_modules():
-    """{module name: Cython source} of all generated loops."""
+def _module(dtypes):
+    """Cython source of all loops of these dtypes."""
     parts = ["# Generated from autograd_cy/ops/table.py by autograd_cy/ops/codegen.py: do not edit.\n", _declarations()]
     register = []
-    for number, loop in enumerate(loops()):
-        for code, dtype in enumerate(DTYPES):
-            if dtype not in loop.dtypes:
+    for loop in loops():
+        for dtype in loop.dtypes:
+            if dtype not in dtypes:
                 continue
             for variant in loop.variants:
                 function, source = _loop_source(loop, dtype, variant)
                 parts.append(source)
-                register.append(f"K.loops[{number}][{code}][{variant}] = {function}")
+                register.append(f"K.loops[{loop.number}][{DTYPES.index(dtype)}][{variant}] = {function}")
     parts.append("\n".join(register))
-    return {"loops": "\n\n\n".join(parts) + "\n"}
+    return "\n\n\n".join(parts) + "\n"
+
+
+def float_loops():
+    """Cython source of the loops of floating point, which are compiled once per instruction-set level."""
+    return _module(FLOATS)
+
+
+def integer_loops():
+    """Cython source of the loops of integers and bools, which are compiled for every processor alike: they are rare and small."""
+    return _module(DTYPES[len(FLOATS):])
 
 
 # ---- the public functions of elementwise rows

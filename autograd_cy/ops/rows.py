@@ -6,11 +6,10 @@ A rule's parameters name what it needs: `g` is the incoming gradient, the inputs
 the shape of input x, and attributes by theirs. What the rules of a row name is what its node saves.
 """
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One operation: its inputs and attributes, forward formula, derivatives, and what they hold for.
 
     kind: "elementwise" (loops are generated from `forward` and `rules`), "view" (shares its input's memory) or "kernel".
@@ -29,7 +28,7 @@ class Row:
     kind: str = "elementwise"
     dtypes: str = "float"
     result: str = "same"
-    types: dict = field(default_factory=dict)
+    types: dict = {}
     special: str = ""
     aux: tuple = ()
     defaults: tuple = ()
@@ -39,6 +38,17 @@ class Row:
         """The names that the rule for input `name` needs."""
         code = self.rules[name].__code__
         return code.co_varnames[:code.co_argcount]
+
+    def rule_inputs(self, name):
+        """The inputs of the derivative's loop for `name`: g first, then inputs and output that the rule names."""
+        return tuple(p for p in self.parameters(name) if p not in self.attrs)
+
+    @property
+    def loops(self):
+        """[(name of a generated loop, None or the input it differentiates by)]: the forward first."""
+        if self.kind != "elementwise":
+            return []
+        return [(self.name, None), *((f"{self.name}.d{i}", i) for i in self.inputs if i in self.rules)]
 
     @property
     def saved(self):
