@@ -38,22 +38,22 @@ def leaf(a, dtype=None, grad=True):
 
 
 def numbers_of(f, weights, *arrays):
-    """sum over outputs of weight * output, computed without gradients."""
+    """weight * output for every element of every output, computed without gradients."""
     with ag.no_grad():
         outs = f(*[ag.tensor(a) for a in arrays])
-        return sum(float((array(o).astype("f8") * w).sum()) for o, w in zip(outs, weights, strict=True))
+        return np.concatenate([np.ravel(array(o) * w) for o, w in zip(outs, weights, strict=True)])
 
 
-def differences(scalar, arrays, k, eps=EPS):
-    """Central differences of scalar(*arrays) in every element of arrays[k]."""
+def differences(values, arrays, k, eps=EPS):
+    """Central differences of sum(values(*arrays)) in every element of arrays[k]; subtracted before they are summed."""
     base = [np.array(a) for a in arrays]
     out = np.zeros(base[k].shape)
     for i in np.ndindex(*base[k].shape):
         old = base[k][i]
         base[k][i] = old + eps
-        up = scalar(*base)
+        up = values(*base)
         base[k][i] = old - eps
-        down = scalar(*base)
+        down = values(*base)
         base[k][i] = old
-        out[i] = (up - down) / (2 * eps)
+        out[i] = np.sum(up - down) / (2 * eps)
     return out

@@ -291,7 +291,7 @@ def test_impossible_sizes(k):
     for bad in ((-1,), (2, -3), (-(2**62),)):
         with pytest.raises((RuntimeError, ValueError), match="(?i)negative|invalid|non-negative"):
             make(bad)
-    for bad in ((2**62, 2**62), (2**40, 2**40), (2**60,), (2**63 - 1, 3)):
+    for bad in ((2**62,), (2**61 + 1,), (2**63 - 1,), (2**62, 2**62), (2**40, 2**40), (2**60,), (2**63 - 1, 3), (2**31, 2**31)):
         with pytest.raises((RuntimeError, ValueError, MemoryError, OverflowError)):
             make(bad)
     for bad in ((2.5,), ("a",), (None,), (2**70,)):

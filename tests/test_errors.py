@@ -214,6 +214,50 @@ def test_every_error_leaves_things_usable():
     assert x.grad.tolist() == [2.0, 4.0]
 
 
+CRASHES = [  # each in a process of its own: an exception, never a signal
+    "ag.Tensor.dim({})",
+    "ag.Tensor.stride(None)",
+    "ag.Tensor.__getitem__(3, 0)",
+    "ag.Tensor.backward(None)",
+    "ag.zeros(3).prod(dtype=-1)",
+    "ag.zeros(3).sum(dtype=99)",
+    "ag.zeros(3).to(99)",
+    "ag.tensor([1, 2], dtype=77)",
+    "ag.ones(2**62)",
+    "ag.zeros(1, 1).expand(2**31, 1) + ag.zeros(1, 1).expand(1, 2**31)",
+    "ag.zeros(1).expand(2**62).contiguous()",
+    "ag.zeros(1, 1).expand(2**30, 2**30) @ ag.zeros(1, 1).expand(2**30, 2**30)",
+    "ag.arange(2**62)",
+    "ag.randperm(2**62)",
+    "ag.eye(2**40)",
+    "ag.cat([ag.zeros(1).expand(2**62)] * 3)",
+    "ag.zeros(0).expand(2**40, 0).sum(0).reshape(2**70)",
+    "ag.zeros(1).expand(2**62)[ag.zeros(2**20, dtype=ag.int64).unsqueeze(1).expand(2**20, 2**43)]",
+    "ag.Tensor.__new__(ag.Tensor).item()",
+    "repr(ag.Tensor.__new__(ag.Tensor))",
+    "ag.Tensor.__new__(ag.Tensor) + 1",
+    "type(ag.ones(1, requires_grad=True).exp().grad_fn)().next_functions",
+    "type(ag.ones(1).untyped_storage())().data_ptr()",
+    "ag.zeros(2).__setstate__(())",
+    "ag.zeros(2).__class__.__reduce_ex__(ag.zeros(2), 99)",
+]
+
+
+@pytest.mark.parametrize("expression", CRASHES)
+def test_refused_without_a_crash(expression):
+    code = f"""
+import autograd_cy as ag
+try:
+    {expression}
+except (SystemError, AssertionError):
+    raise
+except Exception:
+    pass
+"""
+    run = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=100)
+    assert run.returncode == 0, run.stderr[-600:]
+
+
 HOSTILE = """
 import gc, warnings
 import numpy as np
