@@ -48,7 +48,7 @@ INCLUDE = [str(PACKAGE / "kernels")]
 LEVELLED = ["elementwise", "index", "reduce", "rows", "update", "micro"]
 # The small products may fuse: they promise no bits across levels, as no BLAS does.
 EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
-HOT = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "backward")}
+HOT = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "passes", "backward")}
 
 
 def write_if_changed(path, text):
