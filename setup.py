@@ -29,6 +29,7 @@ DIRECTIVES = {
     "embedsignature": True,
     "binding": True,
     "always_allow_keywords": True,
+    "allow_none_for_extension_args": False,       # None for a Tensor argument is a TypeError, not a null pointer
 }
 
 # -ffp-contract=off: no fused multiply-add behind our back, so that every level gives the same bits.

@@ -162,19 +162,26 @@ cdef Layout* layout_dense_like(Layout* a) except NULL:
     """A dense layout of the same shape that keeps the order of the axes in memory, as elementwise outputs do."""
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t* given = strides_of(a)
-    cdef int order[MAX_NDIM]
-    cdef int i, j
+    cdef Py_ssize_t one, other
+    cdef int order[MAX_NDIM]  # axes from the fastest on
+    cdef int i, j, place
     cdef Py_ssize_t step = 1
     if a.flags & DENSE:
         layout_incref(a)
         return a
-    for i in range(a.ndim):                     # stable: axes of equal stride stay row-major
-        j = i
-        while j > 0 and abs(given[order[j - 1]]) < abs(given[i]) and given[i] != 0 and a.dims[i] != 1:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = i
-    for j in range(a.ndim - 1, -1, -1):
+    for i in range(a.ndim):
+        order[i] = a.ndim - 1 - i
+        place = i
+        # As in PyTorch's TensorIterator: an axis that is repeated (stride 0) or has size 1 says nothing about the order.
+        for j in range(i - 1, -1, -1):
+            one, other = abs(given[order[j]]), abs(given[order[place]])
+            if one == other or one == 0 or other == 0 or a.dims[order[j]] == 1 or a.dims[order[place]] == 1:
+                continue
+            if one < other:
+                break
+            order[j], order[place] = order[place], order[j]
+            place = j
+    for j in range(a.ndim):
         i = order[j]
         strides[i] = step
         if a.dims[i] > 1:

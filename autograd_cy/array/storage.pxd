@@ -17,6 +17,7 @@ cdef enum:
     FOREIGN = -1
     TINY = 32                 # bytes of data that fit beside the header in one cache line
     SMALL_CLASSES = 5         # classes 0..4 (up to 256 bytes) are carved from slabs
+    HEADER = 64               # bytes before the data of a block that is not tiny, and at the head of a slab
 
 cdef struct Pool:
     Storage* free[N_CLASSES]
@@ -24,6 +25,7 @@ cdef struct Pool:
     size_t cache_limit
     size_t heap_calls         # how often memory was asked of the C library
     size_t heap_bytes         # held from the C library, in use or cached
+    size_t slab_overhead      # of them in heads and ends of slabs
 
 cdef Pool pool
 
@@ -57,7 +59,7 @@ cdef inline Storage* storage_new(size_t nbytes) except NULL:
         return storage_grow(size_class, nbytes)
     pool.free[size_class] = <Storage*> s.refs
     if size_class >= SMALL_CLASSES:
-        pool.cached_bytes -= class_capacity(size_class)
+        pool.cached_bytes -= HEADER + class_capacity(size_class)
     s.refs = 1
     s.nbytes = nbytes
     s.version = 0

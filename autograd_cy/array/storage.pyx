@@ -2,6 +2,7 @@
 #
 # Relies on the C library's allocator.  Tensors hold storages through storage.pxd; `memory_stats` and friends are public.
 
+cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
@@ -16,7 +17,6 @@ DEFAULT_CACHE_LIMIT = 512 << 20
 
 cdef enum:
     SLAB_BYTES = 65536
-    HEADER = 64
 
 cdef struct Slab:             # the first 64 bytes of a slab, which is aligned to its own size
     int size_class
@@ -60,6 +60,7 @@ cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
         slab = <Slab*> raw
         slab.size_class = size_class
         slab.blocks = <int> ((SLAB_BYTES - HEADER) // size)
+        pool.slab_overhead += SLAB_BYTES - slab.blocks * size
         # The list is filled from the back, so that blocks are taken in the order of their addresses.
         for i in range(slab.blocks - 1, 0, -1):
             s = prepare(raw + HEADER + i * size, size_class, 0)
@@ -81,17 +82,17 @@ cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
 cdef void storage_free(Storage* s) noexcept:
     """The last reference of a large or foreign block is gone."""
     cdef PyObject* owner
-    cdef size_t capacity
+    cdef size_t size
     if s.size_class == FOREIGN:
         owner = (<ForeignStorage*> s).owner
         free(s)
         Py_DECREF(<object> owner)
         return
-    capacity = class_capacity(s.size_class)
-    if pool.cached_bytes + capacity <= pool.cache_limit:
+    size = block_bytes(s.size_class)
+    if pool.cached_bytes + size <= pool.cache_limit:
         s.refs = <Py_ssize_t> pool.free[s.size_class]
         pool.free[s.size_class] = s
-        pool.cached_bytes += capacity
+        pool.cached_bytes += size
     else:
         release_large(s)
 
@@ -148,6 +149,7 @@ cdef void sweep_slabs(int size_class) noexcept:
     pool.free[size_class] = kept
     while doomed != NULL:
         following = <Storage*> doomed.refs
+        pool.slab_overhead -= SLAB_BYTES - slab_of(doomed).blocks * block_bytes(size_class)
         free(slab_of(doomed))
         pool.heap_bytes -= SLAB_BYTES
         doomed = following
@@ -174,7 +176,7 @@ def memory_stats():
     """Bytes and counts of the memory pool.
 
     Returns a dict: ``allocated_bytes`` (in use by tensors and saved values, as rounded to size classes),
-    ``cached_bytes`` (free, kept for reuse), ``reserved_bytes`` (their sum and the slabs' headers: what is held from
+    ``cached_bytes`` (free, kept for reuse), ``reserved_bytes`` (their sum and the heads of slabs: what is held from
     the C library), ``heap_calls`` (how often the C library was asked for memory so far) and ``cache_limit``.
     """
     cdef int size_class
@@ -185,7 +187,7 @@ def memory_stats():
         while s != NULL:
             cached += block_bytes(size_class)
             s = <Storage*> s.refs
-    return {"allocated_bytes": pool.heap_bytes - cached, "cached_bytes": cached, "reserved_bytes": pool.heap_bytes,
+    return {"allocated_bytes": pool.heap_bytes - pool.slab_overhead - cached, "cached_bytes": cached, "reserved_bytes": pool.heap_bytes,
             "heap_calls": pool.heap_calls, "cache_limit": pool.cache_limit}
 
 
@@ -198,6 +200,7 @@ def set_cache_limit(limit):
         empty_cache()
 
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class UntypedStorage:
     """The bytes that a tensor and its views share; offers the buffer protocol (read-only)."""
 

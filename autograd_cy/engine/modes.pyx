@@ -2,6 +2,8 @@
 #
 # Relies on nothing. dispatch asks grad_enabled(); the backward pass switches the mode while it runs rules.
 
+cimport cython
+
 import functools
 import inspect
 
@@ -28,6 +30,7 @@ def is_grad_enabled():
     return bool(ag_grad_mode)
 
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class GradMode:
     """A grad mode for a block (`with`), or for every call of a function or generator function (as a decorator).
 

@@ -5,6 +5,7 @@
 # The type manages its own memory: Cython's freelists clear the whole struct and its deallocation recurses, which crashes on a
 # chain of a million operations. So the slots tp_dealloc, tp_traverse and tp_clear are set by hand below.
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XINCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
@@ -29,6 +30,7 @@ cdef bint draining = False
 cdef bint lines_on = True
 
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class Node:
     """A recorded operation; `tensor.grad_fn`. Nodes are made by operations only."""
 

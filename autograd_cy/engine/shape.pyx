@@ -231,6 +231,8 @@ def movedim(x, source, destination):
     places = [axis_of(d, ndim, "movedim") for d in ((destination,) if isinstance(destination, int) else destination)]
     if len(sources) != len(places) or len(set(sources)) != len(sources) or len(set(places)) != len(places):
         raise ShapeError(f"movedim: source {source} and destination {destination} must name as many different dims")
+    if ndim == 0:
+        return permute(a, ())
     order = [None] * ndim
     for s, p in zip(sources, places):
         order[p] = s

@@ -53,6 +53,7 @@ cdef inline object owned(PyObject* o):
 
 
 @cython.c_api_binop_methods(True)
+@cython.binding(False)                    # methods check the type of self only without it: Tensor.dim(3) must not crash
 cdef class Tensor:
     """An n-dimensional array that remembers how it was computed, so that `backward` can differentiate it.
 
