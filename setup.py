@@ -36,7 +36,11 @@ DIRECTIVES = {
 # -fno-thread-jumps: gcc otherwise duplicates the arms of conditionals, a quarter more work in vectorised loops.
 FLAGS = ["-fno-math-errno", "-fwrapv", *(["-fno-thread-jumps"] if GCC else []), "-fno-trapping-math", "-ffp-contract=off", "-g0", "-Wno-unused-function",
          "-Wno-unreachable-code", "-Wno-maybe-uninitialized", "-fvisibility=hidden"]
-LINK = ["-Wl,-s"] if sys.platform.startswith("linux") else []
+LINUX = sys.platform.startswith("linux")
+if LINUX:
+    FLAGS += ["-fno-asynchronous-unwind-tables"]          # a twentieth of the installed size
+# noseparate-code: code and constants share pages, instead of 5 kB of padding in each of some 40 modules.
+LINK = ["-Wl,-s,-z,noseparate-code"] if LINUX else []
 X86 = platform.machine().lower() in ("x86_64", "amd64") and sys.platform != "win32"
 LEVELS = {"base": []}
 if X86:
@@ -49,7 +53,25 @@ INCLUDE = [str(PACKAGE / "kernels")]
 LEVELLED = ["elementwise", "index", "reduce", "rows", "update", "micro"]
 # The small products may fuse: they promise no bits across levels, as no BLAS does.
 EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
+# Elementwise loops have nothing to unroll or clone: as fast as with -O3, and a fifth smaller.
+LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC else [])]
+# Where better levels exist, the baseline serves processors without AVX2 only: half the size, without vector instructions.
+BASE_LEVEL = ["-O2"] if X86 else None
 HOT = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "passes", "backward")}
+# These take objects from other modules only, which have looked at them; the others must not trust a `Tensor` argument not to be None.
+CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "passes")}
+# Mostly checks of arguments around calls that take microseconds: -Os makes them a quarter smaller.
+COLD = {f"autograd_cy.{name}" for name in ("engine.creation", "engine.index", "engine.modes", "engine.choose", "kernels._probe",
+                                           "kernels._probe_strided", "kernels.table")}
+
+
+def optimisation(name, level=None):
+    """The flags of a module that choose between speed and size; of a module of loops also its instruction-set level."""
+    if level == "base" and BASE_LEVEL:
+        return BASE_LEVEL
+    if name.endswith("loops"):
+        return LOOPS_LEVEL
+    return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2"]
 
 
 def write_if_changed(path, text):
@@ -79,24 +101,27 @@ def levelled_extensions():
             path = GENERATED / f"_{level}_{name}.pyx"
             write_if_changed(ROOT / path, text)
             yield Extension(f"autograd_cy.kernels._{level}_{name}", [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                            extra_compile_args=["-O3", *FLAGS, *march, *EXTRA_FLAGS.get(name, [])],
+                            extra_compile_args=[*optimisation(name, level), *FLAGS, *march, *EXTRA_FLAGS.get(name, [])],
                             extra_link_args=LINK)
 
 
 def plain_extensions():
     """One extension for every .pyx that is not levelled, and for the generated loops of integers and functions."""
-    for name, text, level in (("kernels.integer_loops", INTEGER_LOOPS, "-O3"), ("engine.elementwise", FUNCTIONS, "-O2")):
-        path = GENERATED / f"{name.replace('.', '_')}.pyx"
+    for name, text in (("autograd_cy.kernels.integer_loops", INTEGER_LOOPS), ("autograd_cy.engine.elementwise", FUNCTIONS)):
+        path = GENERATED / f"{name.rpartition('.')[2]}_generated.pyx"
         write_if_changed(ROOT / path, text)
-        yield Extension(f"autograd_cy.{name}", [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                        extra_compile_args=[level, *FLAGS], extra_link_args=LINK)
+        yield Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
+                        extra_compile_args=[*optimisation(name), *FLAGS], extra_link_args=LINK)
     for path in sorted((ROOT / PACKAGE).rglob("*.pyx")):
         path = path.relative_to(ROOT)
         name = ".".join(path.with_suffix("").parts)
         if path.parent.name == "kernels" and path.stem in LEVELLED:
             continue
-        yield Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                        extra_compile_args=["-O3" if name in HOT else "-O2", *FLAGS], extra_link_args=LINK)
+        extension = Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
+                              extra_compile_args=[*optimisation(name), *FLAGS], extra_link_args=LINK)
+        if path.parent.name == "engine" and name not in CHECKED_ELSEWHERE:
+            extension.cython_directives = {"nonecheck": True}
+        yield extension
 
 
 os.chdir(ROOT)

@@ -374,7 +374,7 @@ cdef list all_grads(Node node, PyObject** grads):
 
 # ---- for the C forms of rules that leave the odd case to tensor code
 
-def rule_gradients(Node node, g):
+def rule_gradients(Node node not None, g):
     """The gradients of all inputs by the rules, as tensor code; None where none is needed."""
     cdef PyObject** result = <PyObject**> PyMem_Malloc(node.n_edges * sizeof(PyObject*))
     cdef PyObject* grads[1]
@@ -393,11 +393,11 @@ def rule_gradients(Node node, g):
         PyMem_Free(result)
 
 
-def rule_gradient(Node node, g):
+def rule_gradient(Node node not None, g):
     """As rule_gradients, for a single input."""
     return rule_gradients(node, g)[0]
 
 
-def saved_value(Node node, int i):
+def saved_value(Node node not None, int i):
     """The saved value of input i, as a tensor without history."""
     return take(unpack(node, i, False))

@@ -6,6 +6,7 @@
 # chain of a million operations. So the slots tp_dealloc, tp_traverse and tp_clear are set by hand below.
 
 cimport cython
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XINCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free

@@ -20,6 +20,7 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=",
 _MATH = """exp expm1 exp2 log log2 log10 log1p sin cos tan tanh sinh cosh asin acos atan sigmoid logsigmoid softplus erf sqrt rsqrt
 abs sign floor ceil round trunc""".split()
 _MATH2 = ["atan2", "pow", "floor_divide", "remainder", "maximum", "minimum"]
+_CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "minimum"}     # an instruction or a few
 _INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximum": 2, "minimum": 2, "pow": 2}
 
 
@@ -50,6 +51,13 @@ def needs_mask(expression, names):
         if any(depends(a, names) for a in expression.args):
             return True
     return any(needs_mask(a, names) for a in expression.args)
+
+
+def is_long(expression):
+    """Whether the formula holds a function of many instructions: a polynomial, or a call into the C library."""
+    if not isinstance(expression, Expression):
+        return False
+    return expression.name in {*_MATH, *_MATH2} - _CHEAP or any(map(is_long, expression.args))
 
 
 def depends(expression, names):
@@ -159,12 +167,18 @@ class _Writer:
 
 def _loop_source(loop, dtype, variant):
     name, ctype, suffix = dtype
+    function = f"{loop.name.replace('.', '_')}_{suffix}_{variant}"
+    if variant and suffix[0] == "f" and is_long(loop.expression):
+        vectors = function[:-1] + "0"
+        place = len(loop.inputs) if variant == 1 else 1
+        return function, "\n".join([
+            f"cdef void {function}(Py_ssize_t n, char** p, const double* attrs) noexcept nogil:",
+            f"    repeat_{suffix}({vectors}, {place}, {len(loop.inputs)}, n, p, attrs)"])
     out_type = "uint8_t" if loop.output == "bool" else ctype
     writer = _Writer(ctype, suffix)
     writer.count(loop.expression)
     result = writer.code(loop.expression)
     scalar = {0: None, 1: loop.inputs[-1], 2: loop.inputs[0]}[variant]
-    function = f"{loop.name.replace('.', '_')}_{suffix}_{variant}"
     head = [f"cdef void {function}(Py_ssize_t n, char** p, const double* attrs) noexcept nogil:",
             f"    cdef {out_type}_r out_ = <{out_type}*> p[0]"]
     body = []
@@ -188,7 +202,7 @@ def _loop_source(loop, dtype, variant):
 
 def _declarations():
     lines = ["from libc.stdint cimport int64_t, int32_t, uint8_t", "from libc.math cimport INFINITY", "",
-             "from autograd_cy.kernels.table cimport K", "", "cdef extern from *:"]
+             "from autograd_cy.kernels.table cimport K, Loop", "", "cdef extern from *:"]
     for ctype in ("float", "double", "int64_t", "int32_t", "uint8_t"):
         lines.append(f'    ctypedef {ctype}* {ctype}_r "{ctype}* __restrict"')
     lines += ["", 'cdef extern from "vecmath.h" nogil:']
@@ -202,9 +216,31 @@ def _declarations():
     return "\n".join(lines)
 
 
+# What a long formula does instead of having variants, which were a fifth of all code: its loop of vectors runs over blocks,
+# with a block of the repeated value. 256 values are 1 or 2 kB, which stay in the first-level cache.
+_REPEAT = '''
+cdef void repeat_{suffix}(Loop loop, int place, int n_inputs, Py_ssize_t n, char** p, const double* attrs) noexcept nogil:
+    cdef {ctype} block[256]
+    cdef char* q[8]
+    cdef {ctype} value = (<{ctype}*> p[place])[0]
+    cdef Py_ssize_t start = 0, i, length
+    cdef int k
+    for i in range(min(n, 256)):
+        block[i] = value
+    while start < n:
+        length = min(n - start, 256)
+        for k in range(n_inputs + 1):
+            q[k] = p[k] + start * <Py_ssize_t> sizeof({ctype})
+        q[place] = <char*> block
+        loop(length, q, attrs)
+        start += length
+'''
+
+
 def _module(dtypes):
     """Cython source of all loops of these dtypes."""
     parts = ["# Generated from autograd_cy/ops/table.py by autograd_cy/ops/codegen.py: do not edit.\n", _declarations()]
+    parts += [_REPEAT.strip().format(ctype=ctype, suffix=suffix) for _, ctype, suffix in dtypes if suffix[0] == "f"]
     register = []
     for loop in loops():
         for dtype in loop.dtypes:
