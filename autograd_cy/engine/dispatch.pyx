@@ -689,9 +689,10 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
     if x.layout.flags & OVERLAPPING:
         raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
     for i in range(n):
-        if given[i].tensor != NULL and wants_grad(<Tensor> given[i].tensor) and info.dloop[i] >= 0:
-            recorded = True
-            mask |= info.need[i]
+        if given[i].tensor != NULL and wants_grad(<Tensor> given[i].tensor):
+            recorded = True                     # where no rule exists too: the old value's history ends here
+            if info.dloop[i] >= 0:
+                mask |= info.need[i]
     recorded = recorded and grad_enabled()
     refuse_inplace(x, name)
     try:

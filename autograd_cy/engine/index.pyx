@@ -324,9 +324,6 @@ cdef int overwrite(Tensor x, Plan plan, Tensor value, str name) except -1:
     for size in full:
         sizes[n] = size
         n += 1
-    # As in NumPy, leading axes of size 1 that the destination lacks are dropped.
-    while value.layout.ndim > n and value.layout.dims[0] == 1:
-        value = value.reshape(value.shape[1:])
     layout = layout_expand(value.layout, n, sizes)
     if layout == NULL:
         raise ShapeError(f"{name}: a value of shape {value.shape} does not broadcast to the chosen elements' shape {tuple(full)}")
@@ -384,6 +381,13 @@ cdef PyObject* getitem(PyObject* x, PyObject* index_) except NULL:
     return <PyObject*> result
 
 
+cdef Tensor without_leading_ones(Tensor v, int ndim):
+    """As in NumPy, leading axes of size 1 that the destination lacks are dropped."""
+    while v.layout.ndim > ndim and v.layout.dims[0] == 1:
+        v = v.reshape(v.shape[1:])
+    return v
+
+
 cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
     cdef Tensor t = <Tensor> x
     cdef Tensor v
@@ -397,13 +401,12 @@ cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
     refuse_inplace(t, "setitem")
     if all_basic(items):
         view = basic(t, tuple(items), "setitem")
-        while v.layout.ndim > (<Tensor> view).layout.ndim and v.layout.dims[0] == 1:
-            v = v.reshape(v.shape[1:])
-        view.copy_(v)
+        view.copy_(without_leading_ones(v, (<Tensor> view).layout.ndim))
         return 0
     if t.layout.flags & OVERLAPPING:
         raise RuntimeError("setitem: several elements of the tensor share one memory location (it was expanded); clone() it first")
     plan = make_plan(t, items, "setitem")
+    v = without_leading_ones(v, plan.view(t).layout.ndim - <int> len(plan.axes) + <int> len(plan.shape))
     overwrite(t, plan, v, "setitem")
     t.storage.version += 1
     recorded = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()

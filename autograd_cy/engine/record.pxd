@@ -7,8 +7,8 @@ from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.layout cimport Layout, layout_incref
 from autograd_cy.array.storage cimport Storage, storage_incref
-from autograd_cy.engine.node cimport SAVED_TENSOR, Edge, Node, Saved, is_node, node_make_cyclic
-from autograd_cy.engine.tensor cimport CYCLIC, Tensor, tensor_make_cyclic
+from autograd_cy.engine.node cimport SAVED_TENSOR, Edge, Node, Saved, is_node
+from autograd_cy.engine.tensor cimport CYCLIC, Tensor, graph_make_cyclic
 
 cdef int refresh_view(Tensor t) except -1
 
@@ -68,8 +68,7 @@ cdef inline void set_history(PyObject* out, PyObject* node, int output_nr) noexc
     for i in range((<Node> node).n_edges):
         target = (<Node> node).edges[i].target
         if target != NULL and ((<Node> target).cyclic if is_node(target) else (<Tensor> target).flags & CYCLIC):
-            node_make_cyclic(<Node> node)
-            tensor_make_cyclic(<Tensor> out)
+            graph_make_cyclic(out)
             return
 
 # A view's base and version; `out` shows memory of x.

@@ -9,14 +9,14 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
 from autograd_cy.array.dtype cimport itemsize_of
-from autograd_cy.array.layout cimport Layout, layout_incref, shape_tuple, strides_tuple
+from autograd_cy.array.layout cimport Layout, layout_incref, shape_tuple, strides_of, strides_tuple
 from autograd_cy.array.storage cimport Storage, storage_incref
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    SAVED_BOOL, SAVED_FLOAT, SAVED_INT, SAVED_TENSOR, Edge, Node, Saved, is_node, node_description, node_make_cyclic, node_new,
+    SAVED_BOOL, SAVED_FLOAT, SAVED_INT, SAVED_TENSOR, Edge, Node, Saved, is_node, node_description, node_new,
     remember_line, saved_at,
 )
-from autograd_cy.engine.tensor cimport CYCLIC, RETAINS_GRAD, Tensor, tensor_make_cyclic, tensor_wrap, watch
+from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, operators, tensor_wrap, watch
 
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.ops import TABLE
@@ -178,6 +178,41 @@ cdef void set_base(PyObject* out, Tensor x) noexcept:
     (<Tensor> out).view_version = x.storage.version
 
 
+cdef void memory_range(Tensor t, char** first, char** last) noexcept:
+    """The addresses of the lowest and the highest element."""
+    cdef Py_ssize_t reach
+    cdef int i
+    first[0] = last[0] = t.data
+    for i in range(t.layout.ndim):
+        reach = (t.layout.dims[i] - 1) * strides_of(t.layout)[i] * itemsize_of(t.dtype_)
+        if reach < 0:
+            first[0] += reach
+        else:
+            last[0] += reach
+
+
+cdef bint shows_base(Tensor t) noexcept:
+    """Whether a view still lies in the memory of its base: the base's memory may have been exchanged (x.data = ...)."""
+    cdef Tensor base = <Tensor> t.base
+    cdef char* first
+    cdef char* last
+    cdef char* base_first
+    cdef char* base_last
+    if t.storage != base.storage or t.dtype_ != base.dtype_:
+        return False
+    if t.layout.numel == 0 or base.layout.numel == 0:
+        return t.layout.numel == 0
+    memory_range(t, &first, &last)
+    memory_range(base, &base_first, &base_last)
+    return base_first <= first and last <= base_last
+
+
+cdef void forget_base(Tensor t) noexcept:
+    cdef PyObject* base = t.base
+    t.base = NULL
+    Py_XDECREF(base)
+
+
 cdef tuple geometry(Tensor t, Tensor base):
     """Where t lies in the memory of its base: shape, strides, offset; and the base's own shape and strides."""
     cdef Py_ssize_t offset = (t.data - base.data) // itemsize_of(t.dtype_)
@@ -189,6 +224,9 @@ cdef int refresh_view(Tensor t) except -1:
     cdef Tensor base = <Tensor> t.base
     cdef PyObject* o
     cdef PyObject* old
+    if not shows_base(t):
+        forget_base(t)
+        return 0
     if base.needs_grad:
         attrs = geometry(t, base)
         o = node_new(AS_STRIDED, 1, 0)
@@ -204,6 +242,14 @@ cdef int refresh_view(Tensor t) except -1:
             watch(t)
     t.view_version = t.storage.version
     return 0
+
+
+cdef int refresh(PyObject* view) except -1:
+    wants_grad(<Tensor> view)
+    return 0
+
+
+operators.refresh = refresh
 
 
 # ---- in place
@@ -234,6 +280,8 @@ cdef int rewrite_history(Tensor t, PyObject* node) except -1:
     t.view_version = t.storage.version
     if t.flags & RETAINS_GRAD:
         watch(t)
+    if t.base != NULL and not shows_base(t):
+        forget_base(t)
     if t.base == NULL:
         return 0
     base = <Tensor> t.base

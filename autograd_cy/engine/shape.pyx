@@ -385,15 +385,25 @@ def unslice(Tensor x, shape, tuple index):
 
 # ---- windows on memory: how a view of a base that was changed in place is differentiated
 
-cdef Tensor laid_out(Tensor x, tuple base):
-    """x (contiguous copy if need be) in memory laid out as the base; and never x's own memory where they differ."""
+cdef Layout* base_layout(tuple base) except NULL:
+    """The base's layout; RuntimeError where one place in memory stands for several elements, as their gradients differ."""
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = read_shape(base[0], shape, "as_strided")
     cdef Layout* layout
-    cdef PyObject* out
     read_shape(base[1], strides, "as_strided")
     layout = layout_strided(ndim, shape, strides)
+    if layout.flags & OVERLAPPING:
+        layout_decref(layout)
+        raise RuntimeError("a tensor was changed in place through a view although several of its elements share one memory location "
+                           "(it was expanded); clone() it before changing it")
+    return layout
+
+
+cdef Tensor laid_out(Tensor x, tuple base):
+    """x in memory laid out as the base; x itself where it lies so."""
+    cdef Layout* layout = base_layout(base)
+    cdef PyObject* out
     if same_layout(layout, x.layout):
         layout_decref(layout)
         return x
@@ -452,15 +462,10 @@ def as_strided(Tensor x, tuple base, tuple view):
 
 def as_strided_back(Tensor x, tuple base, tuple view):
     """x summed into zeros at the window: the gradient of as_strided."""
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef int ndim = read_shape(base[0], shape, "as_strided")
-    cdef Layout* layout
+    cdef Layout* layout = base_layout(base)
     cdef Tensor out
     cdef Tensor seen
     cdef Tensor g = x
-    read_shape(base[1], strides, "as_strided")
-    layout = layout_strided(ndim, shape, strides)
     out = own(new_with_layout(layout, x.dtype_))
     layout_decref(layout)
     squashed = tuple([1 if stride == 0 else size for size, stride in zip(view[0], view[1])])
@@ -533,6 +538,25 @@ def convert(Tensor x, dtype):
     return out
 
 
+cdef object without_repeats(Tensor a):
+    """A view of `a` in which axes of stride 0 have size 1: each place in memory once."""
+    cdef list index = []
+    cdef int i
+    for i in range(a.layout.ndim):
+        index.append((0, 1, 1) if strides_of(a.layout)[i] == 0 and a.layout.dims[i] > 1 else (None, None, None))
+    return slice_axes(a, tuple(index))
+
+
+cdef bint fits_once(Tensor v, Tensor places) noexcept:
+    """Whether v gives one value to each element of `places`, a tensor without_repeats."""
+    cdef int lead = places.layout.ndim - v.layout.ndim
+    cdef int i
+    for i in range(v.layout.ndim):
+        if v.layout.dims[i] != 1 and (i + lead < 0 or v.layout.dims[i] != places.layout.dims[i + lead]):
+            return False
+    return True
+
+
 def copy_(x, source, non_blocking=False):
     """Overwrite x with `source` (broadcast to its shape, converted to its dtype)."""
     cdef Tensor a = need_tensor(x, "copy_")
@@ -541,7 +565,12 @@ def copy_(x, source, non_blocking=False):
     cdef PyObject* node
     cdef Layout* layout
     cdef bint recorded
-    if a.layout.flags & OVERLAPPING:
+    if a.layout.flags & OVERLAPPING and a.layout.numel:
+        # One value for each place in memory, as in zero_ and fill_, may be written to an expanded tensor.
+        places = without_repeats(a)
+        if not (<Tensor> places).layout.flags & OVERLAPPING and fits_once(v, places):
+            copy_(places, v)
+            return x
         raise RuntimeError("copy_: several elements of the tensor share one memory location (it was expanded); clone() it first")
     layout = layout_expand(v.layout, a.layout.ndim, a.layout.dims)
     if layout == NULL:
@@ -549,7 +578,7 @@ def copy_(x, source, non_blocking=False):
     layout_decref(layout)
     refuse_inplace(a, "copy_")
     recorded = (wants_grad(v) or wants_grad(a)) and a.dtype_ <= 1 and grad_enabled()
-    if v.storage == a.storage and v.data == a.data and same_layout(v.layout, a.layout):
+    if v is a:
         return x
     if v.storage == a.storage:
         src = own(copy_like(v))
@@ -727,6 +756,7 @@ def unbind(x, dim=0):
 
 def set_data(Tensor self, Tensor value):
     """Let the tensor show the memory of `value`: `x.data = value`. Shape and dtype may change only without a history."""
+    cdef PyObject* base
     if value.dtype_ != self.dtype_ and (self.grad_ != NULL or (self.needs_grad and value.dtype_ > FLOAT64)):
         raise RuntimeError(f"data: expected dtype {self.dtype.name}, got {value.dtype.name}")
     if self.node != NULL:
@@ -737,6 +767,9 @@ def set_data(Tensor self, Tensor value):
     layout_decref(self.layout)
     self.storage, self.layout, self.data = value.storage, value.layout, value.data
     self.dtype_ = value.dtype_
+    base = self.base
+    self.base = NULL                            # it shows other memory now
+    Py_XDECREF(base)
 
 
 def copied_with_storage(Tensor x, dict memo):

@@ -48,6 +48,7 @@ cdef struct Operators:
     PyObject* (*matmul)(PyObject* a, PyObject* b) except NULL
     PyObject* (*getitem)(PyObject* x, PyObject* index) except NULL
     int (*setitem)(PyObject* x, PyObject* index, PyObject* value) except -1
+    int (*refresh)(PyObject* view) except -1     # let a view learn of in-place changes to its base's history
 
 cdef Operators operators
 cdef PyTypeObject* tensor_type
@@ -113,4 +114,5 @@ cdef inline bint is_exclusive(PyObject* o) noexcept:
 
 cdef int set_grad(Tensor t, PyObject* value) noexcept
 cdef void tensor_make_cyclic(Tensor t) noexcept
+cdef void graph_make_cyclic(PyObject* root) noexcept
 cdef int watch(Tensor t) except -1

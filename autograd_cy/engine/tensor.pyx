@@ -91,6 +91,8 @@ cdef class Tensor:
     @property
     def requires_grad(self):
         """Whether operations on it are recorded."""
+        if self.base != NULL:
+            operators.refresh(<PyObject*> self)
         return bool(self.needs_grad)
 
     @requires_grad.setter
@@ -107,11 +109,15 @@ cdef class Tensor:
     @property
     def is_leaf(self):
         """Whether it was not made by a recorded operation."""
+        if self.base != NULL:
+            operators.refresh(<PyObject*> self)
         return self.node == NULL
 
     @property
     def grad_fn(self):
         """The node that made it; None for a leaf."""
+        if self.base != NULL:
+            operators.refresh(<PyObject*> self)
         return None if self.node == NULL else <object> self.node
 
     @property
@@ -504,9 +510,27 @@ cdef int tensor_clear(PyObject* o) noexcept:
 cdef int tensor_setattr(PyObject* o, PyObject* name, PyObject* value) noexcept:
     """A tensor with attributes of its own may be part of a cycle."""
     cdef int status = PyObject_GenericSetAttr(o, name, value)
-    if (<Tensor> o).attributes != NULL and not (<Tensor> o).flags & CYCLIC:
-        tensor_make_cyclic(<Tensor> o)
+    if (<Tensor> o).attributes != NULL and value != NULL and not is_atom(<object> value):
+        graph_make_cyclic(o)
+        value_make_cyclic(<object> value, 4)
     return status
+
+
+cdef inline bint is_atom(object value) noexcept:
+    return value is None or isinstance(value, (str, bytes, int, float))
+
+
+cdef void value_make_cyclic(object value, int depth) noexcept:
+    """Let the collector see the tensors in a value that a tensor keeps as an attribute: they may lead back to it."""
+    if isinstance(value, Tensor):
+        graph_make_cyclic(<PyObject*> value)
+    elif depth and not is_atom(value):
+        if isinstance(value, dict):
+            value = list((<dict> value).values())
+        elif not isinstance(value, (list, tuple, set)):
+            value = list(vars(value).values()) if hasattr(value, "__dict__") and not isinstance(value, type) else ()
+        for item in value:
+            value_make_cyclic(item, depth - 1)
 
 
 cdef void tensor_make_cyclic(Tensor t) noexcept:
@@ -524,34 +548,39 @@ cdef int set_grad(Tensor t, PyObject* value) noexcept:
     cdef PyObject* old = t.grad_
     if value != NULL:
         Py_INCREF(<object> value)
-        if (<Tensor> value).node != NULL:
+        if (<Tensor> value).node != NULL or (<Tensor> value).flags & CYCLIC:
             tensor_make_cyclic(t)
-            tensor_make_cyclic(<Tensor> value)
-            graph_make_cyclic((<Tensor> value).node)
+            graph_make_cyclic(value)
     t.grad_ = value
     Py_XDECREF(old)
     return 0
 
 
 cdef void graph_make_cyclic(PyObject* root) noexcept:
-    """Let the collector see every node and leaf below."""
+    """Let the collector see a node or tensor and all below: a tracked node leads to tracked nodes only."""
     cdef list stack = [<object> root]
     cdef PyObject* o
-    cdef Node node
+    cdef bint seen
     cdef int i
     while stack:
-        node = stack.pop()
-        if node.cyclic:
+        item = stack.pop()
+        o = <PyObject*> item
+        if AG_TYPE(o) == node_type:
+            if not (<Node> o).cyclic:
+                node_make_cyclic(<Node> o)
+                for i in range((<Node> o).n_edges):
+                    if (<Node> o).edges[i].target != NULL:
+                        stack.append(<object> (<Node> o).edges[i].target)
             continue
-        node_make_cyclic(node)
-        for i in range(node.n_edges):
-            o = node.edges[i].target
-            if o == NULL:
-                continue
-            if AG_TYPE(o) == node_type:
-                stack.append(<object> o)
-            else:
-                tensor_make_cyclic(<Tensor> o)
+        seen = (<Tensor> o).flags & CYCLIC
+        tensor_make_cyclic(<Tensor> o)
+        if (<Tensor> o).node != NULL:
+            stack.append(<object> (<Tensor> o).node)
+        if not seen:
+            if (<Tensor> o).base != NULL:
+                stack.append(<object> (<Tensor> o).base)
+            if (<Tensor> o).grad_ != NULL:
+                stack.append(<object> (<Tensor> o).grad_)
 
 
 cdef Py_ssize_t attributes_offset() noexcept:
