@@ -8,9 +8,5 @@ class ShapeError(ValueError, RuntimeError):
     """Shapes, sizes or layouts that do not fit."""
 
 
-class ArgumentError(ValueError, RuntimeError):
-    """Other arguments that do not fit, such as nothing where something is needed."""
-
-
 class DTypeError(TypeError, RuntimeError):
     """An operation that is not defined for a dtype, or dtypes that do not fit."""

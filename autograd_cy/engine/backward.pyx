@@ -16,7 +16,7 @@ from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.recursion cimport run_recursive
 from autograd_cy.engine.tensor cimport Tensor
 
-from autograd_cy.array.errors import ArgumentError, ShapeError
+from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
 
 cdef enum:
@@ -181,7 +181,7 @@ cdef int run_backward(list roots, list seeds, object retain_graph, bint create_g
     if inputs is not None:
         chosen = tensors_of(inputs, "backward", "inputs")
         if not chosen:
-            raise ArgumentError("backward: inputs is empty; leave it out to reach every leaf")
+            raise ShapeError("backward: inputs is empty; leave it out to reach every leaf")
         for k, t in enumerate(chosen):
             if not wants_grad(<Tensor> t):
                 raise RuntimeError(f"backward: input {k} does not require gradients")
@@ -225,8 +225,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         raise ValueError("grad: is_grads_batched is not supported; call grad once per gradient")
     cdef list roots = tensors_of(outputs, "grad", "outputs")
     cdef list wanted = tensors_of(inputs, "grad", "inputs")
-    if not wanted:
-        raise ArgumentError("grad: inputs is empty")
     cdef list given
     cdef PyObject* copied
     cdef bint before
