@@ -57,9 +57,9 @@ EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
 LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC else [])]
 # Where better levels exist, the baseline serves processors without AVX2 only: half the size, without vector instructions.
 BASE_LEVEL = ["-O2"] if X86 else None
-HOT = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "passes", "backward")}
+HOT = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "passes", "backward", "products", "losses", "updates")}
 # These take objects from other modules only, which have looked at them; the others must not trust a `Tensor` argument not to be None.
-CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "passes")}
+CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "passes", "products")}
 # Mostly checks of arguments around calls that take microseconds: -Os makes them a quarter smaller.
 COLD = {f"autograd_cy.{name}" for name in ("engine.creation", "engine.index", "engine.modes", "engine.choose", "kernels._probe",
                                            "kernels._probe_strided", "kernels.table")}
@@ -117,13 +117,16 @@ def plain_extensions():
         name = ".".join(path.with_suffix("").parts)
         if path.parent.name == "kernels" and path.stem in LEVELLED:
             continue
-        extension = Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                              extra_compile_args=[*optimisation(name), *FLAGS], extra_link_args=LINK)
-        if path.parent.name == "engine" and name not in CHECKED_ELSEWHERE:
-            extension.cython_directives = {"nonecheck": True}
-        yield extension
+        yield Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
+                        extra_compile_args=[*optimisation(name), *FLAGS], extra_link_args=LINK)
+
+
+def translated(extensions, **directives):
+    """The extensions with Cython's output as their sources."""
+    return cythonize(extensions, compiler_directives=DIRECTIVES | directives, build_dir="build/cython", nthreads=os.cpu_count() or 1)
 
 
 os.chdir(ROOT)
-setup(ext_modules=cythonize([*levelled_extensions(), *plain_extensions()], compiler_directives=DIRECTIVES,
-                            build_dir="build/cython", nthreads=os.cpu_count() or 1))
+plain = list(plain_extensions())
+careful = [e for e in plain if e.name.startswith("autograd_cy.engine.") and e.name not in CHECKED_ELSEWHERE]
+setup(ext_modules=[*translated([*levelled_extensions(), *(e for e in plain if e not in careful)]), *translated(careful, nonecheck=True)])

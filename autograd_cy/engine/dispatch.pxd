@@ -52,6 +52,7 @@ cdef PyObject* number_tensor(double value, int dtype) except NULL
 cdef int default_dtype() noexcept
 # Any tensor-like: tensor, number, NumPy array or scalar, list. A new reference.
 cdef PyObject* as_operand_tensor(PyObject* o, int like_dtype) except NULL
+cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except NULL
 cdef PyObject* reduction_of_loss(Tensor losses, int reduction) except NULL
 cdef void write_number(Operand_* x, int dtype, char* place) noexcept
 cdef str dtype_name(int dtype)

@@ -478,6 +478,35 @@ cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, 
             Py_XDECREF(kept[i])
 
 
+cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except NULL:
+    """The fast path of a reduced loss: two tensors of one floating-point dtype and dense layout, of moderate size."""
+    cdef OpInfo* info = &OPS[opcode]
+    cdef PyObject* losses = tensor_new(x.layout, x.dtype_)
+    cdef PyObject* out
+    cdef PyObject* node
+    cdef unsigned int mask
+    cdef char* p[3]
+    p[0], p[1], p[2] = (<Tensor> losses).data, x.data, t.data
+    K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
+    try:
+        out = reduction_of_loss(<Tensor> losses, reduction)
+    finally:
+        Py_DECREF(<object> losses)
+    if (wants_grad(x) | wants_grad(t)) and grad_enabled():
+        mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if t.needs_grad else 0)
+        node = node_new(opcode, 2, mask & 3)
+        set_edge(&(<Node> node).edges[0], x)
+        set_edge(&(<Node> node).edges[1], t)
+        if mask & 1:
+            save_tensor(<Node> node, 0, x)
+        if mask & 2:
+            save_tensor(<Node> node, 1, t)
+        (<Node> node).reduction = reduction
+        remember_line(<Node> node)
+        set_history(out, node, 0)
+    return out
+
+
 cdef object owned_tensor(PyObject* o):
     from autograd_cy.engine.creation import as_tensor
     return as_tensor(<object> o)

@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64
 from autograd_cy.array.layout cimport Layout, layout_broadcast, layout_contiguous, layout_decref, same_shape
-from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, converted, elementwise
+from autograd_cy.engine.dispatch cimport GRAIN, as_operand_tensor, contiguous_of, converted, dense_loss, elementwise
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.shape cimport own
@@ -56,6 +56,10 @@ cdef object pair_loss(int opcode, object x, object target, int reduction, str na
         layout_decref(layout)
         warnings.warn(f"{name}: the target has shape {target.shape} and the input {x.shape}; they are broadcast, which is seldom meant",
                       stacklevel=2)
+    if reduction != NO_REDUCTION and same_layout((<Tensor> x).layout, (<Tensor> target).layout) \
+            and (<Tensor> x).layout.flags & DENSE and (<Tensor> x).dtype_ == (<Tensor> target).dtype_ and (<Tensor> x).dtype_ <= FLOAT64 \
+            and (<Tensor> x).layout.numel < GRAIN:
+        return own(dense_loss(opcode, <Tensor> x, <Tensor> target, reduction))
     args[0], args[1] = <PyObject*> x, <PyObject*> target
     return own(elementwise(opcode, 2, args, NULL, reduction))
 

@@ -11,8 +11,11 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, inplace
 from autograd_cy.engine.gradients cimport backwards, fit, sum_to_layout
-from autograd_cy.engine.node cimport Node, Saved
-from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.node cimport Node, Saved, node_new, remember_line
+from autograd_cy.engine.record cimport (
+    any_wants_grad, record, save_tensor, saved_or_raise, set_edge, set_history, wants_grad,
+)
 from autograd_cy.engine.shape cimport own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.gemm cimport batched_gemm, gemm
@@ -81,15 +84,11 @@ cdef PyObject* product(Tensor a, bint flip_a, Tensor b, bint flip_b) except NULL
     """op(a) @ op(b) for 2-d operands; no history."""
     cdef Matrix x
     cdef Matrix y
-    cdef Layout* layout
-    cdef PyObject* out
+    if as_matrix(a.layout, a.data, &x) and as_matrix(b.layout, b.data, &y):
+        return product_with(&x, flip_a, &y, flip_b, a.dtype_)
     a = suitable(a, &x)
     b = suitable(b, &y)
-    layout = matrix_layout(x.cols if flip_a else x.rows, y.rows if flip_b else y.cols)
-    out = tensor_new(layout, a.dtype_)
-    layout_decref(layout)
-    multiply(a.dtype_, &x, flip_a, &y, flip_b, (<Tensor> out).data, layout.dims[1] if layout.dims[1] else 1)
-    return out
+    return product_with(&x, flip_a, &y, flip_b, a.dtype_)
 
 
 cdef object batched(Tensor a, Tensor b):
@@ -234,41 +233,71 @@ cdef PyObject* matmul_operator(PyObject* a, PyObject* b) except NULL:
 operators.matmul = matmul_operator
 
 
-def linear(x, weight, bias=None):
+def linear(input, weight, bias=None):
     """x @ weight.T + bias, as one node: x (..., in), weight (out, in), bias (out,) or None.
 
     Raises ValueError where the shapes, RuntimeError where the dtypes do not fit.
     """
-    cdef Tensor a = own(as_operand_tensor(<PyObject*> x, -1))
-    cdef Tensor w = weight
-    cdef Tensor c = None
-    cdef Tensor out
-    cdef PyObject* inputs[3]
+    if is_tensor(<PyObject*> input) and is_tensor(<PyObject*> weight) and (bias is None or is_tensor(<PyObject*> bias)):
+        return linear_any(<Tensor> input, <Tensor> weight, <PyObject*> bias if bias is not None else NULL)
+    for name, value in (("weight", weight), ("bias", bias)):
+        if not isinstance(value, Tensor) and (value is not None or name == "weight"):
+            raise TypeError(f"linear: {name} must be a Tensor, got {type(value).__name__}")
+    return linear_any(own(as_operand_tensor(<PyObject*> input, -1)), <Tensor> weight, <PyObject*> bias if bias is not None else NULL)
+
+
+def linear_of(self, input):
+    """input @ self.weight.T + self.bias."""
+    return linear(input, self.weight, self.bias)
+
+
+cdef object linear_any(Tensor x, Tensor w, PyObject* bias):
     cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Tensor out
     cdef int i
-    check_operands(a, w, "linear")
-    if w.layout.ndim != 2 or a.layout.dims[a.layout.ndim - 1] != w.layout.dims[1]:
-        raise ShapeError(f"linear: an input of shape {a.shape} does not fit a weight of shape {w.shape}; the last size of the input "
+    if x.layout.ndim == 2 and w.layout.ndim == 2 and x.dtype_ == w.dtype_ and x.dtype_ <= FLOAT64 \
+            and x.layout.dims[1] == w.layout.dims[1] and (bias == NULL or fits_bias(<Tensor> bias, w)):
+        return own(linear_rows(x, w, bias))
+    check_operands(x, w, "linear")
+    if w.layout.ndim != 2 or x.layout.dims[x.layout.ndim - 1] != w.layout.dims[1]:
+        raise ShapeError(f"linear: an input of shape {x.shape} does not fit a weight of shape {w.shape}; the last size of the input "
                          f"must be the second of the weight")
-    if bias is not None:
-        c = bias
-        if c.layout.ndim != 1 or c.layout.dims[0] != w.layout.dims[0] or c.dtype_ != w.dtype_:
-            raise ShapeError(f"linear: a bias of shape {c.shape} and dtype {c.dtype.name} does not fit a weight of shape {w.shape} "
-                             f"and dtype {w.dtype.name}")
-    if a.layout.ndim != 2:
-        for i in range(a.layout.ndim):
-            shape[i] = a.layout.dims[i]
-        out = linear(reshape(a, (-1, a.layout.dims[a.layout.ndim - 1])) if a.layout.numel or w.layout.dims[1]
-                     else reshape(a, (product_of(shape, a.layout.ndim - 1), 0)), w, bias)
-        shape[a.layout.ndim - 1] = w.layout.dims[0]
-        return reshape_to(out, a.layout.ndim, shape)
-    out = own(product(a, False, w, True))
-    if c is not None:
-        add_bias(out, c)
-    inputs[0], inputs[1] = <PyObject*> a, <PyObject*> w
-    inputs[2] = <PyObject*> c if c is not None else NULL
-    if a.dtype_ <= FLOAT64 and any_wants_grad(3, inputs):
-        record(LINEAR, <PyObject*> out, 3, inputs, NULL, NULL)
+    if bias != NULL and not fits_bias(<Tensor> bias, w):
+        raise ShapeError(f"linear: a bias of shape {(<Tensor> bias).shape} and dtype {(<Tensor> bias).dtype.name} does not fit "
+                         f"a weight of shape {w.shape} and dtype {w.dtype.name}")
+    if x.layout.ndim == 2:
+        return own(linear_rows(x, w, bias))
+    for i in range(x.layout.ndim):
+        shape[i] = x.layout.dims[i]
+    out = linear_any(reshape(x, (product_of(shape, x.layout.ndim - 1), x.layout.dims[x.layout.ndim - 1])), w, bias)
+    shape[x.layout.ndim - 1] = w.layout.dims[0]
+    return reshape_to(out, x.layout.ndim, shape)
+
+
+cdef bint fits_bias(Tensor bias, Tensor w) noexcept:
+    return bias.layout.ndim == 1 and bias.layout.dims[0] == w.layout.dims[0] and bias.dtype_ == w.dtype_
+
+
+cdef PyObject* linear_rows(Tensor x, Tensor w, PyObject* bias) except NULL:
+    """x (rows, in): the product, the bias, the node."""
+    cdef PyObject* out = product(x, False, w, True)
+    cdef PyObject* node
+    cdef bint for_x, for_w, for_bias
+    if bias != NULL:
+        add_bias(<Tensor> out, <Tensor> bias)
+    for_x, for_w, for_bias = wants_grad(x), wants_grad(w), bias != NULL and wants_grad(<Tensor> bias)
+    if x.dtype_ <= FLOAT64 and (for_x or for_w or for_bias) and grad_enabled():
+        node = node_new(LINEAR, 3, (1 if for_w else 0) | (2 if for_x else 0))
+        set_edge(&(<Node> node).edges[0], x)
+        set_edge(&(<Node> node).edges[1], w)
+        if bias != NULL:
+            set_edge(&(<Node> node).edges[2], <Tensor> bias)
+        if for_w:
+            save_tensor(<Node> node, 0, x)
+        if for_x:
+            save_tensor(<Node> node, 1, w)
+        remember_line(<Node> node)
+        set_history(out, node, 0)
     return out
 
 

@@ -6,6 +6,7 @@ Relies on Module and Parameter.  Models rely on it; plain lists and dicts of mod
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from .module import Module, _is_member
@@ -15,26 +16,25 @@ from .parameter import Parameter
 class _Container(Module):
     """Holds its items in one dict; their names have no prefix of their own, as in PyTorch (`0.weight`)."""
 
+    _items: Mapping = MappingProxyType({})
+
     def __init__(self) -> None:
         super().__init__()
-        self.__dict__["_items"] = {}
+        object.__setattr__(self, "_items", {})
 
     def _members(self):
         for name, value in list(self._items.items()):
             if _is_member(value):
                 yield name, value
-        for name, value in super()._members():
-            if not name.startswith("_items."):
-                yield name, value
+        yield from super()._members()
 
     def __getattr__(self, name):           # reached only when ordinary lookup has failed: `seq.fc1`, getattr(seq, "0")
-        items = self.__dict__.get("_items", {})
-        if name in items:
-            return items[name]
+        if name in self._items:
+            return self._items[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name, value):
-        if name in self.__dict__.get("_items", ()):
+        if name in self._items:
             self._items[name] = self._check(value)
         else:
             super().__setattr__(name, value)
@@ -76,7 +76,7 @@ class _Numbered(_Container):
         return list(self._items)[index]
 
     def _renumber(self, values):
-        self.__dict__["_items"] = {str(i): v for i, v in enumerate(values)}
+        object.__setattr__(self, "_items", {str(i): v for i, v in enumerate(values)})
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
@@ -155,7 +155,7 @@ class Sequential(_Numbered):
         if all(k.isdigit() for k in self._items):
             self._renumber(v for _, v in values)
         else:
-            self.__dict__["_items"] = dict(values)
+            object.__setattr__(self, "_items", dict(values))
 
 
 class ModuleList(_Numbered):
