@@ -39,8 +39,8 @@ FLAGS = ["-fno-math-errno", "-fwrapv", *(["-fno-thread-jumps"] if GCC else []), 
 LINUX = sys.platform.startswith("linux")
 if LINUX:
     FLAGS += ["-fno-asynchronous-unwind-tables"]          # a twentieth of the installed size
-# noseparate-code: code and constants share pages, instead of 5 kB of padding in each of some 40 modules.
-LINK = ["-Wl,-s,-z,noseparate-code"] if LINUX else []
+# Code, constants and tables of addresses share pages, instead of up to 10 kB of padding in each of some 40 modules.
+LINK = ["-Wl,-s,-z,noseparate-code,-z,norelro"] if LINUX else []
 X86 = platform.machine().lower() in ("x86_64", "amd64") and sys.platform != "win32"
 LEVELS = {"base": []}
 if X86:
@@ -53,13 +53,19 @@ INCLUDE = [str(PACKAGE / "kernels")]
 LEVELLED = ["elementwise", "index", "reduce", "rows", "update", "micro"]
 # The small products may fuse: they promise no bits across levels, as no BLAS does.
 EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
-# Elementwise loops have nothing to unroll or clone: as fast as with -O3, and a fifth smaller.
+# Plain loops have nothing to unroll or clone: as fast as with -O3, and a fifth smaller.
+PLAIN_LOOPS = ("loops", "index", "update")
 LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC else [])]
-# Where better levels exist, the baseline serves processors without AVX2 only: half the size, without vector instructions.
-BASE_LEVEL = ["-O2"] if X86 else None
-HOT = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "passes", "backward", "products", "losses", "updates")}
+# Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
+BASE_LEVEL = ["-Os"] if X86 else None
+# The tests' doors to raw kernels are part of a build in place, but not of an installed package.
+PROBES = "--inplace" in sys.argv
+HOT = {"autograd_cy.engine." + name for name in (
+    "node", "tensor", "record", "dispatch", "gradients", "passes", "backward", "products", "losses", "updates")}
 # These take objects from other modules only, which have looked at them; the others must not trust a `Tensor` argument not to be None.
-CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in ("node", "tensor", "record", "dispatch", "gradients", "passes", "products")}
+CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
+    "node", "tensor", "record", "dispatch", "gradients", "passes", "products")}
+COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if GCC else []     # 4 % of a module
 # Mostly checks of arguments around calls that take microseconds: -Os makes them a quarter smaller.
 COLD = {f"autograd_cy.{name}" for name in ("engine.creation", "engine.index", "engine.modes", "engine.choose", "kernels._probe",
                                            "kernels._probe_strided", "kernels.table")}
@@ -69,9 +75,9 @@ def optimisation(name, level=None):
     """The flags of a module that choose between speed and size; of a module of loops also its instruction-set level."""
     if level == "base" and BASE_LEVEL:
         return BASE_LEVEL
-    if name.endswith("loops"):
+    if level and name in PLAIN_LOOPS or name.endswith("integer_loops"):
         return LOOPS_LEVEL
-    return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2"]
+    return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
 
 
 def write_if_changed(path, text):
@@ -90,14 +96,14 @@ def generated_sources():
         sys.path.pop(0)
 
 
-LOOPS, INTEGER_LOOPS, FUNCTIONS = generated_sources()
+FLOAT_LOOPS, INTEGER_LOOPS, FUNCTIONS = generated_sources()
 
 
 def levelled_extensions():
     """The same loops under one module name per level; the copies live in build/generated."""
     sources = {name: (ROOT / PACKAGE / "kernels" / f"{name}.pyx").read_text() for name in LEVELLED}
     for level, march in LEVELS.items():
-        for name, text in (sources | {"loops": LOOPS}).items():
+        for name, text in (sources | {"loops": FLOAT_LOOPS}).items():
             path = GENERATED / f"_{level}_{name}.pyx"
             write_if_changed(ROOT / path, text)
             yield Extension(f"autograd_cy.kernels._{level}_{name}", [str(path)], include_dirs=INCLUDE, depends=HEADERS,
@@ -115,7 +121,7 @@ def plain_extensions():
     for path in sorted((ROOT / PACKAGE).rglob("*.pyx")):
         path = path.relative_to(ROOT)
         name = ".".join(path.with_suffix("").parts)
-        if path.parent.name == "kernels" and path.stem in LEVELLED:
+        if path.parent.name == "kernels" and path.stem in LEVELLED or path.stem.startswith("_probe") and not PROBES:
             continue
         yield Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
                         extra_compile_args=[*optimisation(name), *FLAGS], extra_link_args=LINK)
