@@ -16,7 +16,7 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    MEAN_REDUCTION, NO_REDUCTION, SAVED_BOOL, SAVED_FLOAT, SAVED_INT, Node, node_new, remember_line,
+    MEAN_REDUCTION, NO_REDUCTION, SAVED_BOOL, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, remember_line,
 )
 from autograd_cy.engine.record cimport (
     refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
@@ -494,7 +494,7 @@ cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except 
         Py_DECREF(<object> losses)
     if (wants_grad(x) | wants_grad(t)) and grad_enabled():
         mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if t.needs_grad else 0)
-        node = node_new(opcode, 2, mask & 3)
+        node = node_bare(opcode, 2, mask & 3)
         set_edge(&(<Node> node).edges[0], x)
         set_edge(&(<Node> node).edges[1], t)
         if mask & 1:
@@ -586,7 +586,7 @@ cdef inline PyObject* unary_dense(int opcode, OpInfo* info, Tensor x) except NUL
     p[0], p[1] = (<Tensor> out).data, x.data
     K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
     if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
-        node = node_new(opcode, 1, info.need[0])
+        node = node_bare(opcode, 1, info.need[0])
         set_edge(&(<Node> node).edges[0], x)
         if info.need[0] & 1:
             save_tensor(<Node> node, 0, x)
@@ -624,7 +624,7 @@ cdef inline PyObject* binary_dense(int opcode, OpInfo* info, Tensor x, Tensor y)
     K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
     if (wants_grad(x) | wants_grad(y)) and info.dloop[0] >= 0 and grad_enabled():
         mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if y.needs_grad else 0)
-        node = node_new(opcode, 2, mask)
+        node = node_bare(opcode, 2, mask)
         set_edge(&(<Node> node).edges[0], x)
         set_edge(&(<Node> node).edges[1], y)
         if mask & 1:

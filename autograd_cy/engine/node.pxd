@@ -6,9 +6,10 @@
 # saved as storage and layout. Edges point to nodes or, for leaves, to the tensors that accumulate.
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 
-from autograd_cy.array.layout cimport Layout
-from autograd_cy.array.storage cimport Storage
+from autograd_cy.array.layout cimport Layout, layout_decref
+from autograd_cy.array.storage cimport Storage, storage_decref
 from autograd_cy.engine.object cimport AG_TYPE, PyTypeObject, ag_revive
 
 cdef extern from *:
@@ -85,7 +86,6 @@ cdef FreeNodes free_nodes
 
 cdef PyObject* node_grow(Py_ssize_t room) except NULL
 cdef bint node_set_outputs(Node node, int n) except False
-cdef void node_release_saved(Node node) noexcept
 cdef void node_make_cyclic(Node node) noexcept
 cdef PyTypeObject* node_type
 
@@ -94,10 +94,21 @@ cdef inline bint is_node(PyObject* o) noexcept:
 
 
 cdef inline PyObject* node_new(int opcode, int n_edges, unsigned int mask) except NULL:
-    """A node (a new reference) with room for its edges and for the values that `mask` names; the caller fills them."""
+    """A node (a new reference) with room for its edges and for the values that `mask` names, which the caller fills."""
+    cdef PyObject* o = node_bare(opcode, n_edges, mask)
+    cdef int i
+    for i in range(n_edges):
+        (<Node> o).edges[i].target = NULL
+        (<Node> o).edges[i].layout = NULL
+        (<Node> o).edges[i].output_nr = 0
+        (<Node> o).edges[i].dtype = 0
+    return o
+
+
+cdef inline PyObject* node_bare(int opcode, int n_edges, unsigned int mask) except NULL:
+    """As node_new, but the caller sets every edge at once."""
     cdef Py_ssize_t room = EDGE_WORDS * n_edges + SAVED_WORDS * ag_bits[mask & 31]
     cdef PyObject* o
-    cdef int i
     if room < FREE_ROOMS and free_nodes.first[room] != NULL:
         o = free_nodes.first[room]
         free_nodes.first[room] = (<Node> o).pending_one
@@ -121,11 +132,6 @@ cdef inline PyObject* node_new(int opcode, int n_edges, unsigned int mask) excep
     (<Node> o).pending = &(<Node> o).pending_one
     (<Node> o).edges = <Edge*> (<char*> o + AG_BASICSIZE(node_type))
     (<Node> o).saved = <Saved*> ((<Node> o).edges + n_edges)
-    for i in range(n_edges):
-        (<Node> o).edges[i].target = NULL
-        (<Node> o).edges[i].layout = NULL
-        (<Node> o).edges[i].output_nr = 0
-        (<Node> o).edges[i].dtype = 0
     return o
 
 
@@ -135,6 +141,22 @@ cdef inline Saved* saved_at(Node node, int i) noexcept:
     if not node.mask & bit:
         return NULL
     return &node.saved[ag_bits[node.mask & (bit - 1) & 31]]
+
+
+cdef inline void node_release_saved(Node node) noexcept:
+    """Give the saved values back; the node can't be differentiated again."""
+    cdef int i
+    cdef int n = node.n_saved
+    cdef PyObject* extra = node.extra
+    node.n_saved = 0
+    node.released = 1
+    for i in range(n):
+        if node.saved[i].storage != NULL:
+            storage_decref(node.saved[i].storage)
+            layout_decref(node.saved[i].layout)
+    if extra != NULL:
+        node.extra = NULL
+        Py_DECREF(<object> extra)
 
 
 cdef str node_line(Node node)

@@ -78,22 +78,6 @@ cdef bint node_set_outputs(Node node, int n) except False:
     return True
 
 
-cdef void node_release_saved(Node node) noexcept:
-    """Give the saved values back; the node can't be differentiated again."""
-    cdef int i
-    cdef int n = node.n_saved
-    cdef PyObject* extra = node.extra
-    node.n_saved = 0
-    node.released = 1
-    for i in range(n):
-        if node.saved[i].storage != NULL:
-            storage_decref(node.saved[i].storage)
-            layout_decref(node.saved[i].layout)
-    if extra != NULL:
-        node.extra = NULL
-        Py_DECREF(<object> extra)
-
-
 cdef void node_make_cyclic(Node node) noexcept:
     """From now on the collector looks at the node."""
     node.cyclic = 1

@@ -292,6 +292,9 @@ cdef int heap_push(Pass run, PyObject* node) except -1:
     Py_INCREF(<object> node)
     i = run.n_heap
     run.n_heap += 1
+    if i == 0:
+        run.heap[0] = node
+        return 0
     while i:
         parent = (i - 1) >> 1
         if (<Node> run.heap[parent]).seq >= seq:
@@ -309,7 +312,9 @@ cdef PyObject* heap_pop(Pass run) noexcept:
     cdef Py_ssize_t i = 0, child, n
     run.n_heap -= 1
     n = run.n_heap
-    if n:
+    if n == 1:
+        run.heap[0] = run.heap[1]
+    elif n:
         last = run.heap[n]
         while True:
             child = 2 * i + 1

@@ -24,6 +24,8 @@ cdef inline int set_edge(Edge* edge, Tensor t) except -1:
     """The edge for an input; it leads to nothing unless the input requires gradients."""
     edge.dtype = t.dtype_
     edge.layout = t.layout
+    edge.target = NULL
+    edge.output_nr = 0
     layout_incref(t.layout)
     if wants_grad(t):
         edge.target = t.node if t.node != NULL else <PyObject*> t
