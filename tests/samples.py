@@ -333,22 +333,16 @@ for _name, _ref in [("logical_and", np.logical_and), ("logical_or", np.logical_o
     add(_name, public(_name), _ref, ((2, 3), "mask"), ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
     add(f"{_name}[numbers]", public(_name), _ref, ((3, 4), "whole"), ((4,), "whole"), grad=False, dtypes=ALL)
 add("logical_not", public("logical_not"), np.logical_not, ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
+INTEGERS = ("int64", "int32", "uint8")
 for _name, _call, _ref in [
-    ("and", lambda a, b: a & b, np.logical_and),
-    ("or", lambda a, b: a | b, np.logical_or),
-    ("xor", lambda a, b: a ^ b, np.logical_xor),
+    ("bitwise_and", lambda a, b: a & b, np.bitwise_and),
+    ("bitwise_or", lambda a, b: a | b, np.bitwise_or),
+    ("bitwise_xor", lambda a, b: a ^ b, np.bitwise_xor),
 ]:
-    add(
-        f"logical_{_name}[operator]",
-        _call,
-        _ref,
-        ((2, 3), "mask"),
-        ((2, 3), "mask"),
-        grad=False,
-        elementwise=True,
-        dtypes=("bool",),
-    )
-add("logical_not[operator]", lambda a: ~a, np.logical_not, ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
+    add(_name, public(_name), _ref, ((3, 4), "whole"), ((4,), "whole"), grad=False, dtypes=INTEGERS)
+    add(f"{_name}[operator]", _call, _ref, ((2, 3), "mask"), ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
+add("bitwise_not", public("bitwise_not"), np.invert, ((3, 4), "whole"), grad=False, dtypes=INTEGERS)
+add("bitwise_not[operator]", lambda a: ~a, np.invert, ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
 for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)]:
     add(_name, public(_name), _ref, ((2, 3), "real"), grad=False, elementwise=True)
 

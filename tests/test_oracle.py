@@ -6,6 +6,7 @@ Left out are the points where we mean to differ: masked gradients, ties of amax,
 
 import itertools
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -176,7 +177,8 @@ FRESH = [
 DIFFERS = [  # refusals that are not shared
     "a leaf Variable",                              # PyTorch does not see that a view's base has a history by now
     "some elements of the input tensor and the",    # PyTorch refuses overlapping operands, we copy the input first
-    "several elements of the tensor share",         # we refuse to fill expanded tensors, too
+    "more than one element of the written-to",      # PyTorch refuses a copy of one value to an expanded tensor, not a fill
+    "several elements of the tensor share",         # we refuse to write to expanded tensors by arrays and masks
 ]
 
 
@@ -230,6 +232,41 @@ def test_in_place_programs(seed):
             assert b is None or not b.numpy().any()
         else:
             np.testing.assert_allclose(array(a), b.numpy(), 1e-9, 1e-11)
+
+
+@pytest.mark.parametrize("start", range(0, 300, 30))
+def test_in_place_programs_against_differences(start, monkeypatch):
+    """The same programs, those that PyTorch refuses among them, against difference quotients (but for detach, which hides)."""
+    hidden = []
+    monkeypatch.setattr(sys.modules[__name__], "VIEWS", [*VIEWS[:-1], lambda t: hidden.append(t) or t.detach()])
+
+    def run(seed, values, recorded):
+        leaves = [ag.tensor(v).requires_grad_(recorded) for v in values]
+        return program(ag, seed, leaves, [])[0], leaves
+
+    for seed in range(start, start + 30):
+        rng = np.random.default_rng(seed)
+        values = [rng.uniform(-1, 1, (2, 3)), rng.uniform(-1, 1, (2, 3)), np.array(rng.uniform(0.5, 1.5))]
+        hidden.clear()
+        loss, leaves = run(seed, values, True)
+        if hidden:
+            continue
+        try:
+            grads = ag.autograd.grad(loss, leaves, allow_unused=True)
+        except RuntimeError:
+            continue            # a value that was needed is gone
+        for k, g in enumerate(grads):
+            quotient = np.zeros_like(values[k])
+            for place in np.ndindex(quotient.shape):
+                ends = []
+                for step in (1e-6, -1e-6):
+                    moved = [v.copy() for v in values]
+                    moved[k][place] += step
+                    ends.append(run(seed, moved, False)[0].item())
+                quotient[place] = (ends[0] - ends[1]) / 2e-6
+            got = np.zeros_like(quotient) if g is None else array(g)
+            if abs(quotient).max() < 1e6:
+                np.testing.assert_allclose(got, quotient, 1e-5, 1e-6 * (1 + abs(loss.item())), err_msg=f"seed {seed}, leaf {k}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

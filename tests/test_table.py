@@ -114,10 +114,17 @@ def run(sample, dtype, shapes, record):
     "sample", [s for s in SAMPLES if any(s.differentiable()) and "float32" in s.dtypes], ids=lambda s: s.name
 )
 def test_loop_equals_rule(sample, dtype):
-    """The generated loop of a derivative and the same rule run on tensors give the same bytes."""
+    """The generated loop of a derivative and the same rule run on tensors give the same bytes.
+
+    A kernel row's rule is other arithmetic than its kernel where that saves work: cross entropy agrees to a few ULP.
+    """
     shapes = [(3, 37)] * len(sample.inputs) if sample.elementwise else None
     loops, rules = run(sample, dtype, shapes, False)[1], run(sample, dtype, shapes, True)[1]
     for a, b in zip(loops, rules, strict=True):
+        if sample.op == "cross_entropy":
+            eps = np.finfo(dtype).eps
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 8 * eps, 4 * eps, err_msg=sample.name)
+            continue
         assert same_bytes(a, b), f"{sample.name}: largest difference {np.abs(a.detach().numpy() - b.detach().numpy()).max()}"
 
 

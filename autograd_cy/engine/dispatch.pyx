@@ -42,7 +42,7 @@ cdef int default_float = FLOAT32
 
 
 def _fill_ops():
-    codes = {"float": (1, 1, 0, 0, 0, 0), "number": (1, 1, 1, 1, 1, 0), "all": (1, 1, 1, 1, 1, 1)}
+    codes = {"float": (1, 1, 0, 0, 0, 0), "number": (1, 1, 1, 1, 1, 0), "integral": (0, 0, 1, 1, 1, 1), "all": (1, 1, 1, 1, 1, 1)}
     for opcode, row in enumerate(TABLE.values()):
         OPS[opcode].loop = -1
         if row.kind != "elementwise":
@@ -142,6 +142,8 @@ cdef int compute_dtype(int opcode, int dtype) except -1:
     """What the row computes in for operands of this common dtype."""
     if OPS[opcode].direct[dtype]:
         return dtype
+    if OPS[opcode].direct[BOOL]:                 # "integral"
+        raise DTypeError(f"{NAMES[opcode]}: defined for integers and bools, not for {dtype_name(dtype)}")
     if OPS[opcode].direct[INT64]:                # "number": everything but bool
         raise RuntimeError(f"{NAMES[opcode]}: not defined for bool tensors; use logical operations or convert to an integer dtype")
     return default_float
@@ -600,7 +602,8 @@ cdef inline PyObject* unary_dense(int opcode, OpInfo* info, Tensor x) except NUL
 cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
     cdef PyObject* args[2]
     cdef PyObject* out
-    if is_tensor(a) and (<Tensor> a).layout.flags & DENSE and (<Tensor> a).layout.numel < GRAIN and (<Tensor> a).dtype_ <= FLOAT64:
+    if is_tensor(a) and (<Tensor> a).layout.flags & DENSE and (<Tensor> a).layout.numel < GRAIN and (<Tensor> a).dtype_ <= FLOAT64 \
+            and OPS[opcode].direct[FLOAT32]:
         if is_tensor(b):
             if (<Tensor> a).layout == (<Tensor> b).layout and (<Tensor> a).dtype_ == (<Tensor> b).dtype_:
                 return binary_dense(opcode, &OPS[opcode], <Tensor> a, <Tensor> b)

@@ -459,7 +459,7 @@ cdef Tensor gather_offsets(Tensor x, Tensor places, int axis, str name):
 
 
 cdef Tensor checked_places(Tensor x, object given, int axis, str name):
-    cdef Tensor places = given
+    cdef Tensor places = <Tensor?> given
     cdef int i
     if places.dtype_ != INT64 and places.dtype_ != 3:
         raise TypeError(f"{name}: the index must be int64, got {places.dtype.name}")
@@ -476,7 +476,7 @@ def gather(x, dim, index):
 
     Raises IndexError for indices out of range, ValueError where shapes, TypeError where dtypes do not fit.
     """
-    cdef Tensor t = x
+    cdef Tensor t = <Tensor?> x
     cdef int axis = axis_of(dim, t.layout.ndim, "gather")
     cdef Tensor places = checked_places(t, index, axis, "gather")
     cdef Tensor offsets = gather_offsets(t, places, axis, "gather")
@@ -513,7 +513,7 @@ def put(Tensor g, Tensor index, shape, dim):
 
 def nonzero(x, *, as_tuple=False):
     """Positions of the elements that are not zero: int64 of shape (count, ndim), or a tensor for each dimension."""
-    cdef Tensor t = x
+    cdef Tensor t = <Tensor?> x
     cdef Tensor mask = t.detach() != 0
     if as_tuple:
         return tuple(mask_arrays(mask))

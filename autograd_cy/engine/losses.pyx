@@ -135,7 +135,7 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     """
     cdef int code = reduction_code(reduction, "cross_entropy")
     cdef Tensor x = float_tensor(input)
-    cdef Tensor t = target
+    cdef Tensor t = <Tensor?> target
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: label_smoothing must lie between 0 and 1, got {label_smoothing}")
     if x.layout.ndim == 0:

@@ -52,20 +52,24 @@ cdef class GradMode:
         swap_grad_mode(self.before.pop())
 
     def __call__(self, function):
-        mode = self.mode
-        if inspect.isgeneratorfunction(function):
-            @functools.wraps(function)
-            def wrapper(*args, **kwargs):
-                return drive(function(*args, **kwargs), mode)
-        else:
-            @functools.wraps(function)
-            def wrapper(*args, **kwargs):
-                before = swap_grad_mode(mode)
-                try:
-                    return function(*args, **kwargs)
-                finally:
-                    swap_grad_mode(before)
-        return wrapper
+        return decorated(function, self.mode)
+
+
+def decorated(function, mode):
+    """The function (or generator function) with the mode on while it runs."""
+    if inspect.isgeneratorfunction(function):
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            return drive(function(*args, **kwargs), mode)
+    else:
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            before = swap_grad_mode(mode)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                swap_grad_mode(before)
+    return wrapper
 
 
 def drive(generator, mode):

@@ -39,8 +39,8 @@ cdef extern from *:
 OPCODES = {name: i for i, name in enumerate(TABLE)}
 cdef int ADD = OPCODES["add"], SUB = OPCODES["sub"], MUL = OPCODES["mul"], DIV = OPCODES["div"]
 cdef int FLOOR_DIVIDE = OPCODES["floor_divide"], REMAINDER = OPCODES["remainder"], POW = OPCODES["pow"]
-cdef int NEG = OPCODES["neg"], ABS = OPCODES["abs"], LOGICAL_NOT = OPCODES["logical_not"]
-cdef int AND = OPCODES["logical_and"], OR = OPCODES["logical_or"], XOR = OPCODES["logical_xor"]
+cdef int NEG = OPCODES["neg"], ABS = OPCODES["abs"], NOT = OPCODES["bitwise_not"]
+cdef int AND = OPCODES["bitwise_and"], OR = OPCODES["bitwise_or"], XOR = OPCODES["bitwise_xor"]
 cdef int EQ = OPCODES["eq"], NE = OPCODES["ne"], LT = OPCODES["lt"], LE = OPCODES["le"], GT = OPCODES["gt"], GE = OPCODES["ge"]
 cdef tuple dtypes = DTYPES
 
@@ -287,13 +287,22 @@ cdef class Tensor:
         return owned(operators.matmul(<PyObject*> left, <PyObject*> right))
 
     def __and__(left, right):
-        return logical(AND, "&", left, right)
+        return owned(operators.binary(AND, <PyObject*> left, <PyObject*> right))
 
     def __or__(left, right):
-        return logical(OR, "|", left, right)
+        return owned(operators.binary(OR, <PyObject*> left, <PyObject*> right))
 
     def __xor__(left, right):
-        return logical(XOR, "^", left, right)
+        return owned(operators.binary(XOR, <PyObject*> left, <PyObject*> right))
+
+    def __iand__(self, other):
+        return owned(operators.inplace(AND, <PyObject*> self, <PyObject*> other))
+
+    def __ior__(self, other):
+        return owned(operators.inplace(OR, <PyObject*> self, <PyObject*> other))
+
+    def __ixor__(self, other):
+        return owned(operators.inplace(XOR, <PyObject*> self, <PyObject*> other))
 
     def __iadd__(self, other):
         return owned(operators.inplace(ADD, <PyObject*> self, <PyObject*> other))
@@ -326,9 +335,7 @@ cdef class Tensor:
         return owned(operators.unary(ABS, <PyObject*> self))
 
     def __invert__(self):
-        if self.dtype_ != BOOL:
-            raise TypeError(f"~ is defined for bool tensors, not for {self.dtype.name}")
-        return owned(operators.unary(LOGICAL_NOT, <PyObject*> self))
+        return owned(operators.unary(NOT, <PyObject*> self))
 
     def __richcmp__(self, other, int op):
         cdef int opcode = EQ
@@ -433,14 +440,6 @@ cdef int watch(Tensor t) except -1:
         node.watchers = <PyObject*> watchers
     (<list> node.watchers).append(weakref.ref(t))
     return 0
-
-
-cdef object logical(int opcode, str sign, object left, object right):
-    """& | ^: logic on bools."""
-    for side in (left, right):
-        if isinstance(side, Tensor) and (<Tensor> side).dtype_ != BOOL:
-            raise TypeError(f"{sign} is defined for bool tensors, not for {side.dtype.name}")
-    return owned(operators.binary(opcode, <PyObject*> left, <PyObject*> right))
 
 
 # ---- memory management

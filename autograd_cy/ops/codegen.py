@@ -15,7 +15,7 @@ from .table import TABLE
 DTYPES = (("float32", "float", "f32"), ("float64", "double", "f64"), ("int64", "int64_t", "i64"), ("int32", "int32_t", "i32"),
           ("uint8", "uint8_t", "u8"), ("bool", "uint8_t", "b8"))
 FLOATS = DTYPES[:2]
-_BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "all": DTYPES}
+_BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "integral": DTYPES[2:], "all": DTYPES}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _MATH = """exp expm1 exp2 log log2 log10 log1p sin cos tan tanh sinh cosh asin acos atan sigmoid logsigmoid softplus erf sqrt rsqrt
 abs sign floor ceil round trunc""".split()
@@ -142,6 +142,10 @@ class _Writer:
         if name in ("logical_and", "logical_or", "logical_xor"):
             sign = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}[name]
             return f"({self.truth(e.args[0], args[0])} {sign} {self.truth(e.args[1], args[1])})"
+        if name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+            return f"({args[0]} {({'and': '&', 'or': '|', 'xor': '^'})[name[8:]]} {args[1]})"
+        if name == "bitwise_not":
+            return f"({args[0]} ^ 1)" if self.suffix == "b8" else f"(~{args[0]})"
         if name == "logical_not":
             return f"({args[0]} == 0)"
         if name in ("isnan", "isinf", "isfinite"):

@@ -6,7 +6,7 @@ gradient back to its input's shape. A gradient of exactly zero stays zero where 
 """
 
 from .functions import (
-    abs, acos, as_strided, as_strided_back, asin, atan, atan2, ceil, concatenate, cos, cosh, cross_entropy_back, eq, erf, exp, exp2,
+    abs, acos, as_strided, as_strided_back, asin, atan, atan2, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, ceil, concatenate, cos, cosh, cross_entropy_back, eq, erf, exp, exp2,
     expand, expm1, fill_strided, floor, floor_divide, gather, index, index_back, index_fill, isfinite, isinf, isnan, log,
     log1p, log2, log10, logical_and, logical_not, logical_or, logical_xor, logsigmoid, matmul, maximum, minimum, permute,
     pieces, pow, put, remainder, reshape, round, rsqrt, sigmoid, sign, sin, sinh, slice, softplus, spread, sqrt,
@@ -35,7 +35,7 @@ binary("pow", lambda a, b: pow(a, b), da=lambda g, a, b: where(b == 0, 0, g * b 
        special="exponent 0: da = 0, also at a = 0; a = 0 with b >= 0: db = 0")
 unary("neg", lambda x: -x, dx=lambda g: -g, dtypes="number", doc="-x")
 unary("abs", lambda x: abs(x), dx=lambda g, x: g * sign(x), dtypes="number", doc="|x|", special="x = 0: 0")
-unary("sign", lambda x: sign(x), dx=lambda g: g * 0, dtypes="number", doc="-1, 0 or 1 by the sign of x", special="0 everywhere")
+unary("sign", lambda x: sign(x), dx=lambda g: g * 0, dtypes="all", doc="-1, 0 or 1 by the sign of x", special="0 everywhere")
 unary("square", lambda x: x * x, dx=lambda g, x: g * (x + x), dtypes="number", doc="x * x")
 unary("sqrt", lambda x: sqrt(x), dx=lambda g, y: g / (y + y), doc="square root of x", special="x = 0: infinite, but 0 for g = 0")
 unary("rsqrt", lambda x: rsqrt(x), dx=lambda g, y: g * -0.5 * (y * y * y), doc="1 / sqrt(x)")
@@ -117,6 +117,10 @@ binary("logical_and", lambda a, b: logical_and(a, b), dtypes="all", result="bool
 binary("logical_or", lambda a, b: logical_or(a, b), dtypes="all", result="bool", doc="a or b, as truth values")
 binary("logical_xor", lambda a, b: logical_xor(a, b), dtypes="all", result="bool", doc="exactly one of a and b, as truth values")
 unary("logical_not", lambda x: logical_not(x), dtypes="all", result="bool", doc="not x, as a truth value")
+binary("bitwise_and", lambda a, b: bitwise_and(a, b), dtypes="integral", doc="a & b, bit by bit")
+binary("bitwise_or", lambda a, b: bitwise_or(a, b), dtypes="integral", doc="a | b, bit by bit")
+binary("bitwise_xor", lambda a, b: bitwise_xor(a, b), dtypes="integral", doc="a ^ b, bit by bit")
+unary("bitwise_not", lambda x: bitwise_not(x), dtypes="integral", doc="~x, bit by bit; of a bool: not x")
 unary("isnan", lambda x: isnan(x), dtypes="all", result="bool", doc="whether x is NaN")
 unary("isinf", lambda x: isinf(x), dtypes="all", result="bool", doc="whether x is infinite")
 unary("isfinite", lambda x: isfinite(x), dtypes="all", result="bool", doc="whether x is neither infinite nor NaN")
