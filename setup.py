@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from Cython import __version__ as CYTHON
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -127,12 +128,21 @@ def plain_extensions():
                         extra_compile_args=[*optimisation(name), *FLAGS], extra_link_args=LINK)
 
 
+# Cython's function type and helpers, 18 kB in each module otherwise, exist once where Cython can do that.
+UTILITIES, SHARED = [], {}
+if tuple(map(int, CYTHON.split(".")[:2])) >= (3, 3):
+    SHARED = {"shared_utility_qualified_name": "autograd_cy._cython_utilities", "shared_utility_features_disabled": ["MemoryView"]}
+    UTILITIES = [Extension(SHARED["shared_utility_qualified_name"], [], extra_compile_args=["-O2", *FLAGS], extra_link_args=LINK)]
+
+
 def translated(extensions, **directives):
     """The extensions with Cython's output as their sources."""
-    return cythonize(extensions, compiler_directives=DIRECTIVES | directives, build_dir="build/cython", nthreads=os.cpu_count() or 1)
+    return cythonize(extensions, compiler_directives=DIRECTIVES | directives, build_dir="build/cython", nthreads=os.cpu_count() or 1,
+                     **SHARED)
 
 
 os.chdir(ROOT)
 plain = list(plain_extensions())
 careful = [e for e in plain if e.name.startswith("autograd_cy.engine.") and e.name not in CHECKED_ELSEWHERE]
-setup(ext_modules=[*translated([*levelled_extensions(), *(e for e in plain if e not in careful)]), *translated(careful, nonecheck=True)])
+setup(ext_modules=[*translated([*UTILITIES, *levelled_extensions(), *(e for e in plain if e not in careful)]),
+                   *translated(careful, nonecheck=True)])
