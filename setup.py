@@ -35,8 +35,8 @@ DIRECTIVES = {
 
 # -ffp-contract=off: no fused multiply-add behind our back, so that every level gives the same bits.
 # -fno-thread-jumps: gcc otherwise duplicates the arms of conditionals, a quarter more work in vectorised loops.
-FLAGS = ["-fno-math-errno", "-fwrapv", *(["-fno-thread-jumps"] if GCC else []), "-fno-trapping-math", "-ffp-contract=off", "-g0", "-Wno-unused-function",
-         "-Wno-unreachable-code", "-Wno-maybe-uninitialized", "-fvisibility=hidden"]
+FLAGS = ["-fno-math-errno", "-fwrapv", *(["-fno-thread-jumps"] if GCC else []), "-fno-trapping-math", "-ffp-contract=off", "-g0",
+         "-Wno-unused-function", "-Wno-unreachable-code", "-Wno-maybe-uninitialized", "-fvisibility=hidden"]
 LINUX = sys.platform.startswith("linux")
 if LINUX:
     FLAGS += ["-fno-asynchronous-unwind-tables"]          # a twentieth of the installed size
@@ -63,7 +63,8 @@ BASE_LEVEL = ["-Os"] if X86 else None
 PROBES = "--inplace" in sys.argv
 HOT = {"autograd_cy.engine." + name for name in (
     "node", "tensor", "record", "dispatch", "gradients", "passes", "backward", "products", "losses", "updates")}
-# These take objects from other modules only, which have looked at them; the others must not trust a `Tensor` argument not to be None.
+# These take objects from other modules only, which have looked at them; the others must not trust a `Tensor` argument not to be
+# None.
 CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
     "node", "tensor", "record", "dispatch", "gradients", "passes", "products")}
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if GCC else []     # 4 % of a module
@@ -137,12 +138,12 @@ if tuple(map(int, CYTHON.split(".")[:2])) >= (3, 3):
 
 def translated(extensions, **directives):
     """The extensions with Cython's output as their sources."""
-    return cythonize(extensions, compiler_directives=DIRECTIVES | directives, build_dir="build/cython", nthreads=os.cpu_count() or 1,
-                     **SHARED)
+    return cythonize(extensions, compiler_directives=DIRECTIVES | directives, build_dir="build/cython",
+                     nthreads=os.cpu_count() or 1, **SHARED)
 
 
 os.chdir(ROOT)
 plain = list(plain_extensions())
 careful = [e for e in plain if e.name.startswith("autograd_cy.engine.") and e.name not in CHECKED_ELSEWHERE]
-setup(ext_modules=[*translated([*UTILITIES, *levelled_extensions(), *(e for e in plain if e not in careful)]),
-                   *translated(careful, nonecheck=True)])
+trusting = [*UTILITIES, *levelled_extensions(), *(e for e in plain if e not in careful)]
+setup(ext_modules=[*translated(trusting), *translated(careful, nonecheck=True)])

@@ -3,7 +3,7 @@
 Relies on NumPy, and on SciPy's BLAS from the first large product on. Everything public is reachable from here.
 """
 
-from . import kernels  # noqa: F401  chooses and loads the loops before anything runs them
+from . import kernels  # chooses and loads the loops before anything runs them
 from .array.dtypes import DType as dtype
 from .array.dtypes import DTYPES, bool, double, float, float32, float64, int, int32, int64, long, uint8
 from .array.storage import empty_cache, memory_stats, set_cache_limit
@@ -11,8 +11,8 @@ from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
 from .engine.creation import (
-    Generator, arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, manual_seed, ones, ones_like,
-    rand, rand_like, randint, randn, randn_like, randperm, tensor, zeros, zeros_like,
+    Generator, arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, manual_seed, ones,
+    ones_like, rand, rand_like, randint, randn, randn_like, randperm, tensor, zeros, zeros_like,
 )
 from .engine.dispatch import get_default_dtype, set_default_dtype
 from .engine.index import gather, nonzero

@@ -6,7 +6,9 @@ Relies on the engine, and on tools for the gradient checks, which are imported w
 from .engine.backward import backward, grad
 from .engine.modes import enable_grad, no_grad, set_grad_enabled
 
-__all__ = ["GradcheckError", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck", "no_grad", "set_grad_enabled"]
+# Three of them come from __getattr__, which ruff does not follow.
+__all__ = ["GradcheckError", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck",  # noqa: F822
+           "no_grad", "set_grad_enabled"]
 
 
 def __getattr__(name):

@@ -187,8 +187,8 @@ def memory_stats():
         while s != NULL:
             cached += block_bytes(size_class)
             s = <Storage*> s.refs
-    return {"allocated_bytes": pool.heap_bytes - pool.slab_overhead - cached, "cached_bytes": cached, "reserved_bytes": pool.heap_bytes,
-            "heap_calls": pool.heap_calls, "cache_limit": pool.cache_limit}
+    return {"allocated_bytes": pool.heap_bytes - pool.slab_overhead - cached, "cached_bytes": cached,
+            "reserved_bytes": pool.heap_bytes, "heap_calls": pool.heap_calls, "cache_limit": pool.cache_limit}
 
 
 def set_cache_limit(limit):

@@ -8,7 +8,7 @@ AUTOGRAD_CY_LEVEL=base|v3|v4 forces a level (for tests and measurements).
 import importlib
 import os
 
-from . import integer_loops, table  # noqa: F401  fills its part of the table
+from . import table
 
 LEVELS = ("base", "v3", "v4")
 MODULES = ("elementwise", "index", "reduce", "rows", "update", "micro", "loops")
@@ -25,5 +25,5 @@ def _choose_level():
 
 
 level = _choose_level()
-for _name in MODULES:
-    importlib.import_module(f"._{level}_{_name}", __name__)
+for _name in ("integer_loops", *(f"_{level}_{name}" for name in MODULES)):        # each fills its part of the table
+    importlib.import_module(f".{_name}", __name__)

@@ -133,7 +133,7 @@ def elementwise(str name, int dtype, list shape, list operands, double attr=0.0,
     cdef Operand ops[8]
     cdef const Loop* variants = LOOPS[NAMES.index(name)][dtype]
     cdef int k, nin = len(operands) - 1, ndim = len(shape)
-    cdef Py_ssize_t r
+    cdef Py_ssize_t _
     read(shape, sizes)
     for k in range(nin + 1):
         address, own, ops[k].itemsize = operands[k]
@@ -147,7 +147,7 @@ def elementwise(str name, int dtype, list shape, list operands, double attr=0.0,
             ops[k].strides = strides[k]
     start = time.perf_counter()
     with nogil:
-        for r in range(repeats):
+        for _ in range(repeats):
             K.elementwise(variants, nin, ndim, sizes, ops, &attr)
     return (time.perf_counter() - start) / repeats
 
@@ -158,7 +158,7 @@ def copy(list shape, int dst_dtype, size_t dst, list dst_strides, int src_dtype,
     cdef Py_ssize_t to[MAX_NDIM]
     cdef Py_ssize_t of[MAX_NDIM]
     cdef int ndim = len(shape)
-    cdef Py_ssize_t r
+    cdef Py_ssize_t _
     read(shape, sizes)
     read(dst_strides, to)
     if src_strides is not None:
@@ -166,7 +166,7 @@ def copy(list shape, int dst_dtype, size_t dst, list dst_strides, int src_dtype,
     cdef const Py_ssize_t* src_pointer = of if src_strides is not None else NULL
     start = time.perf_counter()
     with nogil:
-        for r in range(repeats):
+        for _ in range(repeats):
             K.copy(ndim, sizes, dst_dtype, <char*> dst, to, src_dtype, <const char*> src, src_pointer)
     return (time.perf_counter() - start) / repeats
 
@@ -176,14 +176,14 @@ def index_offsets(Py_ssize_t n, list addresses, list dims, list strides, size_t 
     cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef const long long* idx[MAX_NDIM]
-    cdef Py_ssize_t r, bad = -1
+    cdef Py_ssize_t _, bad = -1
     cdef int k, nidx = len(addresses)
     read(dims, sizes)
     read(strides, steps)
     for k in range(nidx):
         idx[k] = <const long long*> <size_t> addresses[k]
     start = time.perf_counter()
-    for r in range(repeats):
+    for _ in range(repeats):
         bad = K.index_offsets(n, nidx, idx, sizes, steps, <Py_ssize_t*> offsets)
     return bad, (time.perf_counter() - start) / repeats
 
@@ -195,11 +195,11 @@ def move(str kind, int dtype, Py_ssize_t itemsize, Py_ssize_t n, size_t offsets,
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef const Py_ssize_t* where = <const Py_ssize_t*> offsets
     cdef int ndim = len(shape)
-    cdef Py_ssize_t r
+    cdef Py_ssize_t _
     read(shape, sizes)
     read(strides, steps)
     start = time.perf_counter()
-    for r in range(repeats):
+    for _ in range(repeats):
         if kind == "gather":
             K.gather(itemsize, n, where, ndim, sizes, steps, <const char*> src, <char*> dst)
         elif kind == "scatter":

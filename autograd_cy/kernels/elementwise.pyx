@@ -67,7 +67,7 @@ cdef inline Loop choose_variant(const Loop* variants, int nops, int* state) noex
 cdef void run_blocks(Plan* plan, int first, const Loop* variants, const double* attrs) noexcept nogil:
     """Dims from `first` on make up a block, dim `first` in chunks; one call of the loop per block."""
     cdef int nops = plan.nops, k, d, inner_dims = plan.ndim - first
-    cdef Py_ssize_t inner = 1, chunk, start = 0, count, size, step
+    cdef Py_ssize_t inner = 1, chunk, start = 0, count, size, step, _
     cdef Py_ssize_t index[MAX_NDIM]
     cdef Py_ssize_t block_shape[MAX_NDIM]
     cdef char* data[MAX_OPERANDS]
@@ -119,7 +119,7 @@ cdef void run_blocks(Plan* plan, int first, const Loop* variants, const double* 
         while True:
             for k in range(MAX_OPERANDS):
                 pointers[k] = data[k]
-            for start in range(plan.shape[first - 1]):
+            for _ in range(plan.shape[first - 1]):
                 loop(count, pointers, attrs)
                 for k in range(MAX_OPERANDS):
                     pointers[k] += plan.strides[first - 1][k]
@@ -167,7 +167,7 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
     cdef int nops = plan.nops, k, d, npacked = 0
     cdef int row_dim = plan.ndim - 2, col_dim = plan.ndim - 1
     cdef Py_ssize_t rows = plan.shape[row_dim], cols = plan.shape[col_dim]
-    cdef Py_ssize_t width, slot_bytes, top, left, nrows, ncols, i, size = 1
+    cdef Py_ssize_t width, slot_bytes, top, left, nrows, ncols, _, size = 1
     cdef Py_ssize_t index[MAX_NDIM]
     cdef Py_ssize_t step[MAX_OPERANDS]         # bytes from row to row
     cdef char* data[MAX_OPERANDS]
@@ -221,7 +221,7 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
                 if dense and ncols == cols:
                     loop(nrows * ncols, pointers, attrs)
                 else:
-                    for i in range(nrows):
+                    for _ in range(nrows):
                         loop(ncols, pointers, attrs)
                         for k in range(MAX_OPERANDS):
                             pointers[k] += step[k]

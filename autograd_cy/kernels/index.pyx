@@ -8,7 +8,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64, INT32, UINT8, BOOL, MAX_NDIM
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64, INT32, UINT8, MAX_NDIM
 from autograd_cy.kernels.table cimport K
 
 cdef extern from "tiles.h" nogil:
@@ -119,7 +119,7 @@ cdef inline void copy_run(word* dst, const word* src, Py_ssize_t n) noexcept nog
 
 cdef void gather_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offsets, const word* src,
                        word* out) noexcept nogil:
-    cdef Py_ssize_t j, i, rows, r, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
+    cdef Py_ssize_t j, i, rows, _, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
     cdef Py_ssize_t position[MAX_NDIM]
     cdef const word* row
     cdef int d
@@ -137,7 +137,7 @@ cdef void gather_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offse
         position[d] = 0
     for j in range(n):
         row = src + offsets[j]
-        for r in range(rows):
+        for _ in range(rows):
             if stride == 1:
                 copy_run(out, row, length)
             else:
@@ -149,7 +149,7 @@ cdef void gather_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offse
 
 cdef void scatter_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offsets, const word* src,
                         word* dst) noexcept nogil:
-    cdef Py_ssize_t j, i, rows, r, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
+    cdef Py_ssize_t j, i, rows, _, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
     cdef Py_ssize_t position[MAX_NDIM]
     cdef word* row
     cdef int d
@@ -167,7 +167,7 @@ cdef void scatter_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offs
         position[d] = 0
     for j in range(n):
         row = dst + offsets[j]
-        for r in range(rows):
+        for _ in range(rows):
             if stride == 1:
                 copy_run(row, src, length)
             else:
@@ -185,7 +185,7 @@ cdef inline void add_run(number* dst, const number* src, Py_ssize_t n) noexcept 
 
 cdef void scatter_add_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offsets, const number* src,
                             number* dst) noexcept nogil:
-    cdef Py_ssize_t j, i, rows, r, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
+    cdef Py_ssize_t j, i, rows, _, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
     cdef Py_ssize_t position[MAX_NDIM]
     cdef number* row
     cdef int d
@@ -198,7 +198,7 @@ cdef void scatter_add_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* 
         position[d] = 0
     for j in range(n):
         row = dst + offsets[j]
-        for r in range(rows):
+        for _ in range(rows):
             if stride == 1:
                 add_run(row, src, length)
             else:
@@ -211,7 +211,7 @@ cdef void scatter_add_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* 
 cdef void scatter_or(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offsets, const uint8_t* src,
                      uint8_t* dst) noexcept nogil:
     """The sum of bools is their disjunction."""
-    cdef Py_ssize_t j, i, rows, r, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
+    cdef Py_ssize_t j, i, rows, _, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
     cdef Py_ssize_t position[MAX_NDIM]
     cdef uint8_t* row
     cdef int d
@@ -220,7 +220,7 @@ cdef void scatter_or(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offsets
         position[d] = 0
     for j in range(n):
         row = dst + offsets[j]
-        for r in range(rows):
+        for _ in range(rows):
             for i in range(length):
                 row[i * stride] |= src[i]
             src += length
@@ -282,13 +282,13 @@ cdef void scatter_add(int dtype, Py_ssize_t n, const Py_ssize_t* offsets, int nd
 # --------------------------------------------------------------------------------------------------- non-zero
 
 cdef Py_ssize_t count_typed(const Inner* inner, const number* x) noexcept nogil:
-    cdef Py_ssize_t i, r, rows, count = 0, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
+    cdef Py_ssize_t i, _, rows, count = 0, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
     cdef Py_ssize_t position[MAX_NDIM]
     cdef int d
     rows = inner.size // length
     for d in range(inner.ndim):
         position[d] = 0
-    for r in range(rows):
+    for _ in range(rows):
         if stride == 1:
             for i in range(length):
                 count += x[i] != 0

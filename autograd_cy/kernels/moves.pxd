@@ -18,7 +18,7 @@ cdef extern from "tiles.h" nogil:
     void ag_transpose64(Py_ssize_t rows, Py_ssize_t cols, uint64_t* dst, Py_ssize_t dst_pitch,
                         const uint64_t* src, Py_ssize_t src_pitch)
     void ag_fill_rows8(Py_ssize_t rows, Py_ssize_t cols, uint8_t* dst, Py_ssize_t dst_stride,
-                        const uint8_t* src, Py_ssize_t src_stride)
+                       const uint8_t* src, Py_ssize_t src_stride)
     void ag_fill_rows16(Py_ssize_t rows, Py_ssize_t cols, uint16_t* dst, Py_ssize_t dst_stride,
                         const uint16_t* src, Py_ssize_t src_stride)
     void ag_fill_rows32(Py_ssize_t rows, Py_ssize_t cols, uint32_t* dst, Py_ssize_t dst_stride,
@@ -120,7 +120,7 @@ cdef inline void move_bytes(word* dst, Py_ssize_t dst_rows, Py_ssize_t dst_cols,
 
 
 cdef inline void move_tile_of(Py_ssize_t itemsize, char* dst, Py_ssize_t dst_rows, Py_ssize_t dst_cols, const char* src,
-                       Py_ssize_t src_rows, Py_ssize_t src_cols, Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
+                              Py_ssize_t src_rows, Py_ssize_t src_cols, Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
     if itemsize == 4:
         move_bytes(<uint32_t*> dst, dst_rows, dst_cols, src, src_rows, src_cols, rows, cols)
     elif itemsize == 8:
@@ -132,7 +132,7 @@ cdef inline void move_tile_of(Py_ssize_t itemsize, char* dst, Py_ssize_t dst_row
 
 
 cdef inline void move_block(Py_ssize_t itemsize, int ndim, const Py_ssize_t* shape, char* dst, const Py_ssize_t* dst_strides,
-                     const char* src, const Py_ssize_t* src_strides) noexcept nogil:
+                            const char* src, const Py_ssize_t* src_strides) noexcept nogil:
     """Move ndim >= 1 non-empty dims: tiles of the last two, an odometer over the others.
 
     Strides are a column of a plan (MAX_OPERANDS apart, in bytes); NULL means dense.

@@ -31,7 +31,7 @@ cdef enum Reduction:
     REDUCE_ALL = 8            # bool
     REDUCE_VAR = 9            # floats; two passes; param is the correction (ddof): sum((x - mean)^2) / max(n - param, 0)
     REDUCE_LOGSUMEXP = 10     # floats; -inf when every input is -inf
-    REDUCE_NORM = 11          # floats; param is p: 0 counts non-zeros, inf, -inf, 1, 2, any p; sum(|x|^p)^(1/p), no overflow for p = 2
+    REDUCE_NORM = 11          # floats; param is p: sum(|x|^p)^(1/p), no overflow for p = 2; 0 counts non-zeros; inf and -inf, too
 
 # One elementwise loop over n contiguous elements: p[0] is the output, p[1..] the inputs.
 ctypedef void (*Loop)(Py_ssize_t n, char** p, const double* attrs) noexcept nogil

@@ -1,10 +1,9 @@
 """Module: the base of layers and models, which finds its parameters, buffers and submodules by itself.
 
-Relies on the engine (Tensor, no_grad) and on Parameter.  All layers, containers and losses rely on it.
+Relies on the engine (Tensor, no_grad), Parameter and the calls' metaclass.  All layers, containers and losses rely on it.
 Names, order of arguments and messages are PyTorch's; parameters come in definition order, depth first.
 """
 
-from abc import ABCMeta
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -15,77 +14,12 @@ from autograd_cy.engine import creation
 from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.tensor import Tensor
 
+from .calling import ModuleType, bind_generic, generic_call
 from .parameter import Parameter
 
 # Submodules and parameters are plain instance attributes: `self.fc1` costs one dictionary lookup, where a registry
-# behind `__getattr__` costs a failed lookup and a Python call more.  They are found by looking through the attributes in the order of their assignment.
-#
-# A call `net(x)` should cost no more than `net.forward(x)`.  `def __call__(self, *args, **kwargs): return
-# self.forward(*args, **kwargs)` takes 120-180 ns, `__call__ = forward` 45-65.  So the metaclass sets `__call__` of every
-# class to the `forward` that its instances would find, and keeps that true when `forward` is assigned afterwards:
-# - on the class (`Net.forward = f`): the class and its subclasses are bound anew;
-# - on an instance (`net.forward = f`): its class goes back to the generic `__call__`, which looks forward up.
-# A class that writes its own `__call__` keeps it, and its base classes go back to the generic one, because
-# `super().__call__(x)` must reach the forward of the instance, not that of the base class.
-
-
-class ModuleType(ABCMeta):
-    """The metaclass of Module: binds `__call__` to `forward`.  It derives from ABCMeta so that a model may also be an ABC."""
-
-    def __init__(cls, name, bases, namespace, **kwargs):
-        super().__init__(name, bases, namespace, **kwargs)
-        _bind(cls)
-
-    def __setattr__(cls, name, value):
-        super().__setattr__(name, value)
-        if name in ("forward", "__call__"):
-            if name == "__call__" and "_call_bound" in vars(cls):
-                type.__delattr__(cls, "_call_bound")
-            _bind_all(cls)
-
-    def __delattr__(cls, name):
-        super().__delattr__(name)
-        if name in ("forward", "__call__"):
-            _bind_all(cls)
-
-    # ABCMeta's own checks, which serve virtual subclasses, cost several times as much.
-    __instancecheck__ = type.__instancecheck__
-    __subclasscheck__ = type.__subclasscheck__
-
-
-def _bind(cls):
-    written = [base for base in cls.__mro__ if "__call__" in vars(base) and "_call_bound" not in vars(base)]
-    if not written or "_call_generic" in vars(cls):
-        return
-    if len(written) > 1:                     # someone wrote a __call__ of their own; the last of the list is Module
-        for base in cls.__mro__[1:]:
-            if isinstance(base, ModuleType) and "_call_bound" in vars(base):
-                _bind_generic(base)
-        if cls is not written[0]:
-            _set_call(cls, vars(written[0])["__call__"])
-        return
-    for base in cls.__mro__:
-        if "forward" in vars(base):
-            if base is not written[0]:
-                _set_call(cls, vars(base)["forward"])
-            return
-
-
-def _bind_all(cls):
-    _bind(cls)
-    for child in type.__subclasses__(cls):
-        _bind_all(child)
-
-
-def _set_call(cls, function):
-    type.__setattr__(cls, "__call__", function)
-    type.__setattr__(cls, "_call_bound", True)
-
-
-def _bind_generic(cls):
-    if "_call_bound" in vars(cls) and "_call_generic" not in vars(cls):
-        _set_call(cls, vars(Module)["__call__"])
-        type.__setattr__(cls, "_call_generic", True)
+# behind `__getattr__` costs a failed lookup and a Python call more.  They are found by looking through the attributes in the
+# order of their assignment.
 
 
 def _is_member(value):
@@ -161,8 +95,7 @@ class Module(metaclass=ModuleType):
             what = "positional argument" if args else f"keyword argument {next(iter(kwargs))!r}"
             raise TypeError(f"{type(self).__name__}.__init__() got an unexpected {what}")
 
-    def __call__(self, *args, **kwargs):
-        return self.forward(*args, **kwargs)
+    __call__ = generic_call
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
@@ -182,7 +115,7 @@ class Module(metaclass=ModuleType):
         old = getattr(self, name) if name in self._order else None
         if old is None:
             if name == "forward":
-                _bind_generic(type(self))
+                bind_generic(type(self))
             elif name in self._none_names and value is not None and not isinstance(value, Parameter):
                 raise TypeError(_not_a_parameter(name, value))
             elif name in self._buffer_names and value is not None and not isinstance(value, Tensor):
@@ -219,7 +152,7 @@ class Module(metaclass=ModuleType):
             else:
                 self._put(name, value)
         if "forward" in state:
-            _bind_generic(type(self))
+            bind_generic(type(self))
 
     def _check_new_name(self, name, kind):
         if not isinstance(name, str):
@@ -232,7 +165,8 @@ class Module(metaclass=ModuleType):
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Make `param` an attribute; None reserves the name for a Parameter."""
         self._check_new_name(name, "parameter")
-        if hasattr(self, name) and not (name in self._order and isinstance(getattr(self, name), Parameter)) and name not in self._none_names:
+        replaceable = name in self._none_names or name in self._order and isinstance(getattr(self, name), Parameter)
+        if hasattr(self, name) and not replaceable:
             raise KeyError(f"attribute '{name}' already exists")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}' "
