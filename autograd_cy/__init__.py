@@ -15,7 +15,9 @@ from .engine.creation import (
     ones_like, rand, rand_like, randint, randn, randn_like, randperm, tensor, zeros, zeros_like,
 )
 from .engine.dispatch import get_default_dtype, set_default_dtype
-from .engine.index import gather, nonzero
+from .engine.gather import gather
+from .engine.index import nonzero
+from .engine.joins import cat, chunk, split, stack, unbind
 from .engine.methods import add, broadcast_to, div, from_dlpack, narrow, select, sub
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .engine.node import set_record_lines
@@ -25,7 +27,7 @@ from .engine.reduce import (
 )
 from .engine.selection import clamp, masked_fill, where
 from .engine.shape import (
-    cat, chunk, clone, detach, expand, flatten, movedim, permute, reshape, split, squeeze, stack, t, transpose, unbind, unsqueeze,
+    clone, detach, expand, flatten, movedim, permute, reshape, squeeze, t, transpose, unsqueeze,
 )
 from .engine.tensor import Tensor
 from .kernels.gemm import get_num_threads, set_num_threads

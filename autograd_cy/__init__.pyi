@@ -65,9 +65,18 @@ from .engine.dispatch import (
     get_default_dtype as get_default_dtype,
     set_default_dtype as set_default_dtype,
 )
-from .engine.index import (
+from .engine.gather import (
     gather as gather,
+)
+from .engine.index import (
     nonzero as nonzero,
+)
+from .engine.joins import (
+    cat as cat,
+    chunk as chunk,
+    split as split,
+    stack as stack,
+    unbind as unbind,
 )
 from .engine.methods import (
     add as add,
@@ -114,8 +123,6 @@ from .engine.selection import (
     where as where,
 )
 from .engine.shape import (
-    cat as cat,
-    chunk as chunk,
     clone as clone,
     detach as detach,
     expand as expand,
@@ -123,12 +130,9 @@ from .engine.shape import (
     movedim as movedim,
     permute as permute,
     reshape as reshape,
-    split as split,
     squeeze as squeeze,
-    stack as stack,
     t as t,
     transpose as transpose,
-    unbind as unbind,
     unsqueeze as unsqueeze,
 )
 from .engine.tensor import Tensor as Tensor
@@ -145,7 +149,7 @@ from .engine.elementwise import ne as _ne
 from .engine.methods import sub as _sub
 from .engine.methods import div as _div
 from .engine.shape import transpose as _transpose
-from .engine.shape import cat as _cat
+from .engine.joins import cat as _cat
 from .engine.selection import clamp as _clamp
 from .engine.products import matmul as _matmul
 

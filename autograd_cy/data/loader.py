@@ -12,7 +12,7 @@ import numpy as np
 
 from autograd_cy.array.dtypes import float64, int64
 from autograd_cy.engine import creation
-from autograd_cy.engine.shape import stack
+from autograd_cy.engine.joins import stack
 from autograd_cy.engine.tensor import Tensor
 
 

@@ -1,4 +1,4 @@
-# Indexing, read and written: numbers, slices, None, Ellipsis, arrays of integers and masks; gather and its gradient.
+# Indexing, read and written: numbers, slices, None, Ellipsis, arrays of integers and masks.
 #
 # Relies on array, kernels/index, shape, record. Tensor's [] and the rules of the table call it.
 #
@@ -10,26 +10,25 @@ import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, UINT8, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    OVERLAPPING, Layout, layout_contiguous, layout_decref, layout_expand, layout_strided, same_shape, shape_tuple, strides_of,
+    OVERLAPPING, Layout, layout_contiguous, layout_decref, layout_expand, shape_tuple, strides_of,
 )
-from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, converted, copy_into
+from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, converted
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
-from autograd_cy.engine.shape cimport axis_of, own, sliced
+from autograd_cy.engine.shape cimport own, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.creation import tensor, zeros_code
-from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.shape import clone, expand, permute, slice_axes, unsqueeze
+from autograd_cy.engine.shape import clone, expand, permute, slice_axes
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int INDEX = OPCODES["index"], INDEX_BACK = OPCODES["index_back"], INDEX_FILL = OPCODES["index_fill"]
-cdef int INDEX_PUT = OPCODES["index_put"], GATHER = OPCODES["gather"], PUT = OPCODES["put"]
+cdef int INDEX_PUT = OPCODES["index_put"]
 
 
 # ---- numbers and slices
@@ -424,91 +423,6 @@ cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
 
 operators.getitem = getitem
 operators.setitem = setitem
-
-
-# ---- gather
-
-cdef Tensor gather_offsets(Tensor x, Tensor places, int axis, str name):
-    """For every element of `places` (int64, contiguous): where x[..., place, ...] lies."""
-    cdef Tensor offsets = zeros_code(places.shape, INT64)
-    cdef Py_ssize_t counter[MAX_NDIM]
-    cdef Py_ssize_t base = 0, j
-    cdef long long place
-    cdef Py_ssize_t size = x.layout.dims[axis] if x.layout.ndim else 1
-    cdef Py_ssize_t stride = strides_of(x.layout)[axis] if x.layout.ndim else 0
-    cdef int i
-    for i in range(places.layout.ndim):
-        counter[i] = 0
-    for j in range(places.layout.numel):
-        place = (<long long*> places.data)[j]
-        if not 0 <= place < size:
-            raise IndexError(f"{name}: index {place} is out of range for dim {axis} of size {size}")
-        (<Py_ssize_t*> offsets.data)[j] = base + place * stride
-        i = places.layout.ndim - 1
-        while i >= 0:
-            counter[i] += 1
-            if i != axis:
-                base += strides_of(x.layout)[i]
-            if counter[i] < places.layout.dims[i]:
-                break
-            if i != axis:
-                base -= strides_of(x.layout)[i] * counter[i]
-            counter[i] = 0
-            i -= 1
-    return offsets
-
-
-cdef Tensor checked_places(Tensor x, object given, int axis, str name):
-    cdef Tensor places = <Tensor?> given
-    cdef int i
-    if places.dtype_ != INT64 and places.dtype_ != 3:
-        raise TypeError(f"{name}: the index must be int64, got {places.dtype.name}")
-    if max(places.layout.ndim, 1) != max(x.layout.ndim, 1):
-        raise ShapeError(f"{name}: the index must have as many dimensions as the input, got shapes {places.shape} and {x.shape}")
-    for i in range(min(places.layout.ndim, x.layout.ndim)):
-        if i != axis and places.layout.dims[i] > x.layout.dims[i]:
-            raise ShapeError(f"{name}: the index of shape {places.shape} is larger than the input of shape {x.shape} beside dim {axis}")
-    return own(contiguous_of(own(converted(places, INT64))))
-
-
-def gather(x, dim, index):
-    """x[..., index[..., i, ...], ...] along dim: the shape of `index`. Duplicates add up in the gradient.
-
-    Raises IndexError for indices out of range, ValueError where shapes, TypeError where dtypes do not fit.
-    """
-    cdef Tensor t = <Tensor?> x
-    cdef int axis = axis_of(dim, t.layout.ndim, "gather")
-    cdef Tensor places = checked_places(t, index, axis, "gather")
-    cdef Tensor offsets = gather_offsets(t, places, axis, "gather")
-    cdef Tensor out = own(tensor_new(places.layout, t.dtype_))
-    cdef PyObject* inputs[2]
-    K.gather(itemsize_of(t.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, 0, NULL, NULL, t.data, out.data)
-    inputs[0], inputs[1] = <PyObject*> t, <PyObject*> index
-    if t.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
-        attrs = (axis,)
-        record(GATHER, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
-    return out
-
-
-def rule_gather(x, index, dim):
-    """gather, in the order of the table's inputs."""
-    return gather(x, dim, index)
-
-
-def put(Tensor g, Tensor index, shape, dim):
-    """g added into zeros at index along dim: the gradient of gather."""
-    cdef Tensor out = zeros_code(shape, g.dtype_)
-    cdef int axis = axis_of(dim, out.layout.ndim, "gather")
-    cdef Tensor places = checked_places(out, index, axis, "gather")
-    cdef Tensor offsets = gather_offsets(out, places, axis, "gather")
-    cdef Tensor values = own(contiguous_of(g))
-    cdef PyObject* inputs[2]
-    K.scatter_add(g.dtype_, offsets.layout.numel, <const Py_ssize_t*> offsets.data, 0, NULL, NULL, values.data, out.data)
-    inputs[0], inputs[1] = <PyObject*> g, <PyObject*> index
-    if any_wants_grad(1, inputs):
-        attrs = (shape, axis)
-        record(PUT, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
-    return out
 
 
 def nonzero(x, *, as_tuple=False):

@@ -9,7 +9,7 @@ from ..array.dtypes import DTYPES, DType, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
-from . import backward, creation, elementwise, index, losses, printing, products, reduce, shape
+from . import backward, copies, creation, elementwise, gather, index, joins, losses, printing, products, reduce, shape, windows
 from .choose import pow_row
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -55,12 +55,12 @@ def div(input, other, *, rounding_mode=None):
 
 def fill_(self, value):
     """Every element set to `value`."""
-    return shape.copy_(self, value)
+    return copies.copy_(self, value)
 
 
 def zero_(self):
     """Every element set to 0."""
-    return shape.copy_(self, 0)
+    return copies.copy_(self, 0)
 
 
 def uniform_(self, a=0.0, b=1.0, *, generator=None):
@@ -75,7 +75,7 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
 
 def detach_(self):
     """Forget the history, in place: the tensor becomes a leaf that requires no gradient. RuntimeError for views."""
-    return shape.drop_history(self)
+    return copies.drop_history(self)
 
 
 # ---- conversions
@@ -157,7 +157,7 @@ def __deepcopy__(self, memo):
         _copied(self)
     if id(self) in memo:
         return memo[id(self)]
-    made = _rebuild(type(self), shape.copied_with_storage(self, memo), self.requires_grad)
+    made = _rebuild(type(self), copies.copied_with_storage(self, memo), self.requires_grad)
     memo[id(self)] = made
     if self.grad is not None:
         made.grad = copy.deepcopy(self.grad, memo)
@@ -226,17 +226,17 @@ METHODS |= {f.__name__: f for f in (
     broadcast_to, select, narrow, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
-    shape.expand, shape.clone, shape.detach, shape.copy_, shape.split, shape.chunk, shape.unbind,
+    shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
-    products.matmul, index.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
+    products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
 )}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
             "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,
             "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
             "clip": clamp, "clip_": clamp_, "greater": elementwise.gt, "less": elementwise.lt, "not_equal": elementwise.ne,
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
-            "T": property(_T), "mT": property(shape.swap_axes), "data": property(shape.detach, lambda self, value: shape.set_data(self, value)),
+            "T": property(_T), "mT": property(shape.swap_axes), "data": property(shape.detach, lambda self, value: copies.set_data(self, value)),
             "device": property(lambda self: "cpu"), "nelement": Tensor.numel, "ndimension": Tensor.dim,
             "cpu": lambda self: self, "where": lambda self, condition, other: where(condition, self, other),
             "float": _converter(float32), "double": _converter(float64), "long": _converter(int64), "int": _converter(int32),
@@ -248,11 +248,11 @@ for _name, _function in METHODS.items():
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
 FUNCTIONS.update({
     "where": _rule_where, "pow": pow_row, "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape, "expand": shape.expand,
-    "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": index.rule_gather,
-    "put": index.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
-    "index_fill": index.index_fill, "as_strided": shape.as_strided, "as_strided_back": shape.as_strided_back,
-    "fill_strided": shape.fill_strided, "concatenate": shape.cat, "pieces": shape.pieces,
-    "cross_entropy_back": losses.cross_entropy_back, "output_shapes": shape.output_shapes, "clone": shape.clone,
+    "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
+    "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
+    "index_fill": index.index_fill, "as_strided": windows.as_strided, "as_strided_back": windows.as_strided_back,
+    "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
+    "cross_entropy_back": losses.cross_entropy_back, "output_shapes": joins.output_shapes, "clone": shape.clone,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
 })

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from autograd_cy.array.dtypes import float64
 from autograd_cy.engine import creation
 from autograd_cy.engine.modes import no_grad
-from autograd_cy.engine.shape import cat
+from autograd_cy.engine.joins import cat
 from autograd_cy.engine import updates
 from autograd_cy.engine.tensor import Tensor
 

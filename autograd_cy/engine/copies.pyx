@@ -1,0 +1,132 @@
+# A tensor's memory overwritten, exchanged or copied: copy_, x.data = ..., deep copies, detach_.
+#
+# Relies on array, dispatch, shape, record. methods.py puts the functions into Tensor; fill_, zero_ and [] = call copy_.
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.string cimport memcpy
+
+from autograd_cy.array.dtype cimport FLOAT64
+from autograd_cy.array.layout cimport (
+    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_expand, layout_incref, strides_of,
+)
+from autograd_cy.array.storage cimport (
+    Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
+)
+from autograd_cy.engine.dispatch cimport as_operand_tensor, copy_into, copy_of
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.node cimport Node, node_new, remember_line
+from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, wants_grad
+from autograd_cy.engine.shape cimport need_tensor, own
+from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
+
+from autograd_cy.array.errors import ShapeError
+from autograd_cy.engine.shape import slice_axes
+from autograd_cy.engine.tensor import OPCODES
+
+cdef int COPY = OPCODES["copy"]
+
+
+cdef object without_repeats(Tensor a):
+    """A view of `a` in which axes of stride 0 have size 1: each place in memory once."""
+    cdef list index = []
+    cdef int i
+    for i in range(a.layout.ndim):
+        index.append((0, 1, 1) if strides_of(a.layout)[i] == 0 and a.layout.dims[i] > 1 else (None, None, None))
+    return slice_axes(a, tuple(index))
+
+
+cdef bint fits_once(Tensor v, Tensor places) noexcept:
+    """Whether v gives one value to each element of `places`, a tensor without_repeats."""
+    cdef int lead = places.layout.ndim - v.layout.ndim
+    cdef int i
+    for i in range(v.layout.ndim):
+        if v.layout.dims[i] != 1 and (i + lead < 0 or v.layout.dims[i] != places.layout.dims[i + lead]):
+            return False
+    return True
+
+
+def copy_(x, source, non_blocking=False):
+    """Overwrite x with `source` (broadcast to its shape, converted to its dtype)."""
+    cdef Tensor a = need_tensor(x, "copy_")
+    cdef Tensor v = own(as_operand_tensor(<PyObject*> source, a.dtype_))
+    cdef Tensor src = v
+    cdef PyObject* node
+    cdef Layout* layout
+    cdef bint recorded
+    if a.layout.flags & OVERLAPPING and a.layout.numel:
+        # One value for each place in memory, as in zero_ and fill_, may be written to an expanded tensor.
+        places = without_repeats(a)
+        if not (<Tensor> places).layout.flags & OVERLAPPING and fits_once(v, places):
+            copy_(places, v)
+            return x
+        raise RuntimeError("copy_: several elements of the tensor share one memory location (it was expanded); clone() it first")
+    layout = layout_expand(v.layout, a.layout.ndim, a.layout.dims)
+    if layout == NULL:
+        raise ShapeError(f"copy_: a source of shape {v.shape} does not broadcast to the tensor's shape {a.shape}")
+    layout_decref(layout)
+    refuse_inplace(a, "copy_")
+    recorded = (wants_grad(v) or wants_grad(a)) and a.dtype_ <= 1 and grad_enabled()
+    if v is a:
+        return x
+    if v.storage == a.storage:
+        src = own(copy_like(v))
+    copy_into(a, src)
+    a.storage.version += 1
+    if recorded:
+        node = node_new(COPY, 2, 0)
+        set_edge(&(<Node> node).edges[1], v)
+        remember_line(<Node> node)
+        rewrite_history(a, node)
+    return x
+
+
+cdef PyObject* copy_like(Tensor v) except NULL:
+    cdef Layout* layout = layout_dense_like(v.layout)
+    cdef PyObject* o = copy_of(v, layout)
+    layout_decref(layout)
+    return o
+
+
+def set_data(Tensor self, Tensor value):
+    """Let the tensor show the memory of `value`: `x.data = value`. Shape and dtype may change only without a history."""
+    cdef PyObject* base
+    if value.dtype_ != self.dtype_ and (self.grad_ != NULL or (self.needs_grad and value.dtype_ > FLOAT64)):
+        raise RuntimeError(f"data: expected dtype {self.dtype.name}, got {value.dtype.name}")
+    if self.node != NULL:
+        raise RuntimeError("data: only the memory of leaf tensors can be exchanged")
+    storage_incref(value.storage)
+    layout_incref(value.layout)
+    storage_decref(self.storage)
+    layout_decref(self.layout)
+    self.storage, self.layout, self.data = value.storage, value.layout, value.data
+    self.dtype_ = value.dtype_
+    base = self.base
+    self.base = NULL                            # it shows other memory now
+    Py_XDECREF(base)
+
+
+def copied_with_storage(Tensor x, dict memo):
+    """x on a copy of its storage; tensors that share a storage share the copy too (memo is that of deepcopy)."""
+    cdef UntypedStorage whole = wrap_storage(x.storage)
+    cdef UntypedStorage copied = memo.get(whole)
+    cdef Storage* storage
+    if copied is None:
+        storage = storage_new(x.storage.nbytes)
+        memcpy(storage.data, x.storage.data, x.storage.nbytes)
+        copied = memo[whole] = wrap_storage(storage)
+        storage_decref(storage)
+    storage_incref(copied.storage)
+    layout_incref(x.layout)
+    return own(tensor_wrap(copied.storage, x.layout, copied.storage.data + (x.data - x.storage.data), x.dtype_))
+
+
+def drop_history(Tensor x):
+    """Make x a leaf that requires no gradient."""
+    cdef PyObject* node = x.node
+    if x.base != NULL:
+        raise RuntimeError("detach_: a view can't be detached in place; use detach()")
+    x.node = NULL
+    x.needs_grad = 0
+    Py_XDECREF(node)
+    return x
