@@ -14,7 +14,7 @@ from .engine.creation import (
     Generator, arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, manual_seed, ones,
     ones_like, rand, rand_like, randint, randn, randn_like, randperm, tensor, zeros, zeros_like,
 )
-from .engine.dispatch import get_default_dtype, set_default_dtype
+from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.gather import gather
 from .engine.index import nonzero
 from .engine.joins import cat, chunk, split, stack, unbind

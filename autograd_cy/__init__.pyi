@@ -61,7 +61,7 @@ from .engine.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from .engine.dispatch import (
+from .engine.operands import (
     get_default_dtype as get_default_dtype,
     set_default_dtype as set_default_dtype,
 )

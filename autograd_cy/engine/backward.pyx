@@ -6,9 +6,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from autograd_cy.array.layout cimport same_shape
-from autograd_cy.engine.dispatch cimport number_tensor
 from autograd_cy.engine.modes cimport swap_grad_mode
 from autograd_cy.engine.node cimport Node, node_description
+from autograd_cy.engine.operands cimport number_tensor
 from autograd_cy.engine.passes cimport (
     Pass, accumulate, contribute, find_needed, give_back, pending_of, private_copy, run_iterative, take_pass,
 )

@@ -13,9 +13,9 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.array.storage cimport (
     Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
 )
-from autograd_cy.engine.dispatch cimport as_operand_tensor, copy_into, copy_of
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
+from autograd_cy.engine.operands cimport as_operand_tensor, copy_into, copy_of
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, wants_grad
 from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_wrap

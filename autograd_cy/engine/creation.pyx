@@ -16,8 +16,8 @@ from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_strided,
 )
 from autograd_cy.array.storage cimport Storage, storage_foreign
-from autograd_cy.engine.dispatch cimport Operand_, converted, copy_into, default_dtype, number_tensor, write_number
 from autograd_cy.engine.node cimport SAVED_FLOAT, SAVED_INT
+from autograd_cy.engine.operands cimport Operand_, converted, copy_into, default_dtype, number_tensor, write_number
 from autograd_cy.engine.shape cimport own, read_shape
 from autograd_cy.engine.tensor cimport Tensor, tensor_new, tensor_wrap
 

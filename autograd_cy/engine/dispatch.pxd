@@ -11,7 +11,6 @@ cdef enum:
     MAX_OPS = 512
     MAX_INPUTS = 3
     MAX_RULE_INPUTS = 5
-    GRAIN = 16384             # elements from which the GIL is released: about 10 us of work
 
 cdef struct OpInfo:
     int n_inputs
@@ -28,31 +27,11 @@ cdef struct OpInfo:
 
 cdef OpInfo OPS[MAX_OPS]
 
-# An operand: a tensor, or a Python number (tensor is NULL).
-cdef struct Operand_:
-    PyObject* tensor
-    double number
-    long long integer
-    unsigned char kind        # SAVED_FLOAT, SAVED_INT or SAVED_BOOL for a number
-
 cdef PyObject* unary(int opcode, PyObject* x) except NULL
 cdef PyObject* unary_with(int opcode, PyObject* x, PyObject* attrs) except NULL
 cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL
 cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, int reduction) except NULL
 cdef PyObject* inplace(int opcode, PyObject* a, PyObject* b) except NULL
 cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs) except NULL
-
-# A converted copy, contiguous in the order of x; no history.
-cdef PyObject* converted(Tensor x, int dtype) except NULL
-cdef PyObject* copy_of(Tensor x, Layout* layout) except NULL
-cdef int copy_into(Tensor dst, Tensor src) except -1
-cdef PyObject* contiguous_of(Tensor x) except NULL
-cdef int promote(int a, int b) noexcept nogil
-cdef PyObject* number_tensor(double value, int dtype) except NULL
-cdef int default_dtype() noexcept
-# Any tensor-like: tensor, number, NumPy array or scalar, list. A new reference.
-cdef PyObject* as_operand_tensor(PyObject* o, int like_dtype) except NULL
 cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except NULL
 cdef PyObject* reduction_of_loss(Tensor losses, int reduction) except NULL
-cdef void write_number(Operand_* x, int dtype, char* place) noexcept
-cdef str dtype_name(int dtype)

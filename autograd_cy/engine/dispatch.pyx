@@ -1,7 +1,9 @@
 # Running one elementwise row: promotion, broadcasting, the loop, recording; out of place and in place.
 #
-# Relies on array, kernels, node, tensor, record and the table. Operators and the generated functions call `unary`, `binary`,
+# Relies on array, kernels, node, tensor, record, operands and the table. Operators and the generated functions call `unary`, `binary`,
 # `elementwise` and `inplace`; the backward rules call them too.
+#
+# Above 500 lines because the forms in and out of place, fast and general, share their helpers and are read side by side.
 #
 # The fast path comes first: two tensors of one dtype that share a dense layout, or one and a number, go straight to their loop.
 
@@ -17,6 +19,9 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
     MEAN_REDUCTION, NO_REDUCTION, SAVED_BOOL, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, remember_line,
+)
+from autograd_cy.engine.operands cimport (
+    GRAIN, Operand_, category, common_dtype, converted, copy_into, copy_of, default_dtype, dtype_name, read_operand, write_number,
 )
 from autograd_cy.engine.record cimport (
     refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
@@ -38,7 +43,6 @@ cdef int POW = OPCODES["pow"], SQUARE = OPCODES["square"], SQRT = OPCODES["sqrt"
 cdef int SUB = OPCODES["sub"], NEG = OPCODES["neg"], MUL = OPCODES["mul"], FLOOR_DIVIDE = OPCODES["floor_divide"]
 cdef int REMAINDER = OPCODES["remainder"]
 cdef tuple NAMES = tuple(TABLE)
-cdef int default_float = FLOAT32
 
 
 def _fill_ops():
@@ -71,73 +75,6 @@ def _fill_ops():
 _fill_ops()
 
 
-# ---- dtypes
-
-cdef int default_dtype() noexcept:
-    return default_float
-
-
-def get_default_dtype():
-    """The dtype of tensors made from Python floats (float32 unless changed)."""
-    return DTYPES[default_float]
-
-
-def set_default_dtype(dtype):
-    """Make tensors from Python floats float32 or float64."""
-    global default_float
-    dtype = as_dtype(dtype)
-    if not dtype.is_floating_point:
-        raise TypeError(f"set_default_dtype: expected a floating-point dtype, got {dtype.name}")
-    default_float = dtype.code
-
-
-cdef str dtype_name(int dtype):
-    return DTYPES[dtype].name
-
-
-cdef inline int category(int dtype) noexcept nogil:
-    """0 bool, 1 integer, 2 floating point; of no dtype (-1) likewise -1."""
-    if dtype < 0:
-        return -1
-    return 2 if dtype <= FLOAT64 else 0 if dtype == BOOL else 1
-
-
-cdef int promote(int a, int b) noexcept nogil:
-    """The dtype that holds values of both (PyTorch's promote_types); -1 stands for none."""
-    if a < 0:
-        return b
-    if b < 0 or a == b:
-        return a
-    if category(a) != category(b):
-        return a if category(a) > category(b) else b
-    if category(a) == 2:
-        return FLOAT64
-    return INT64 if a == INT64 or b == INT64 else INT32 if a == INT32 or b == INT32 else UINT8
-
-
-cdef inline int combine(int higher, int lower) noexcept nogil:
-    """PyTorch's rule: what ranks lower (0-d tensors, numbers) matters only by a higher category."""
-    if category(higher) >= category(lower):
-        return higher if higher != BOOL else promote(higher, lower)
-    return promote(higher, lower)
-
-
-cdef int common_dtype(int n, Operand_* args, int first) except -2:
-    cdef int with_dims = -1
-    cdef int zero_dims = -1
-    cdef int numbers = -1
-    cdef int i
-    cdef Tensor t
-    for i in range(first, n):
-        if args[i].tensor == NULL:
-            numbers = promote(numbers, default_float if args[i].kind == SAVED_FLOAT else INT64 if args[i].kind == SAVED_INT else BOOL)
-        elif (<Tensor> args[i].tensor).layout.ndim:
-            with_dims = promote(with_dims, (<Tensor> args[i].tensor).dtype_)
-        else:
-            zero_dims = promote(zero_dims, (<Tensor> args[i].tensor).dtype_)
-    return combine(with_dims, combine(zero_dims, numbers))
-
-
 cdef int compute_dtype(int opcode, int dtype) except -1:
     """What the row computes in for operands of this common dtype."""
     if OPS[opcode].direct[dtype]:
@@ -146,150 +83,7 @@ cdef int compute_dtype(int opcode, int dtype) except -1:
         raise DTypeError(f"{NAMES[opcode]}: defined for integers and bools, not for {dtype_name(dtype)}")
     if OPS[opcode].direct[INT64]:                # "number": everything but bool
         raise RuntimeError(f"{NAMES[opcode]}: not defined for bool tensors; use logical operations or convert to an integer dtype")
-    return default_float
-
-
-# ---- operands
-
-cdef int read_operand(PyObject* o, Operand_* operand) except -1:
-    """0; 1 where the object is nothing that tensors combine with; 2 for an array, of which the caller makes a tensor."""
-    cdef object x = <object> o
-    operand.tensor = NULL
-    if is_tensor(o):
-        operand.tensor = o
-    elif isinstance(x, bool):
-        operand.kind = SAVED_BOOL
-        operand.integer = x
-        operand.number = x
-    elif isinstance(x, float):
-        operand.kind = SAVED_FLOAT
-        operand.number = x
-        operand.integer = 0
-    elif isinstance(x, int):
-        operand.kind = SAVED_INT
-        operand.number = x
-        operand.integer = x if -(1 << 63) <= x < 1 << 63 else 0
-    elif isinstance(x, np.generic):
-        return read_numpy_scalar(x, operand)
-    elif hasattr(x, "__array__"):
-        return 2
-    else:
-        return 1
-    return 0
-
-
-cdef int read_numpy_scalar(object x, Operand_* operand) except -1:
-    kind = x.dtype.kind
-    if kind == "f":
-        operand.kind, operand.number = SAVED_FLOAT, float(x)
-    elif kind in "iu":
-        operand.kind, operand.integer = SAVED_INT, int(x)
-        operand.number = operand.integer
-    elif kind == "b":
-        operand.kind, operand.integer = SAVED_BOOL, bool(x)
-        operand.number = operand.integer
-    else:
-        return 1
-    return 0
-
-
-cdef void write_number(Operand_* x, int dtype, char* place) noexcept:
-    if dtype == FLOAT32:
-        (<float*> place)[0] = <float> x.number
-    elif dtype == FLOAT64:
-        (<double*> place)[0] = x.number
-    elif x.kind == SAVED_FLOAT:
-        if dtype == INT64:
-            (<long long*> place)[0] = <long long> x.number
-        elif dtype == INT32:
-            (<int*> place)[0] = <int> x.number
-        elif dtype == UINT8:
-            (<unsigned char*> place)[0] = <unsigned char> <long long> x.number
-        else:
-            (<unsigned char*> place)[0] = x.number != 0
-    elif dtype == INT64:
-        (<long long*> place)[0] = x.integer
-    elif dtype == INT32:
-        (<int*> place)[0] = <int> x.integer
-    elif dtype == UINT8:
-        (<unsigned char*> place)[0] = <unsigned char> x.integer
-    else:
-        (<unsigned char*> place)[0] = x.integer != 0
-
-
-cdef PyObject* number_tensor(double value, int dtype) except NULL:
-    """A 0-d tensor."""
-    cdef Layout* layout = layout_scalar()
-    cdef PyObject* o = tensor_new(layout, dtype)
-    cdef Operand_ x
-    layout_decref(layout)
-    x.number, x.integer, x.kind = value, <long long> value, SAVED_FLOAT
-    write_number(&x, dtype, (<Tensor> o).data)
-    return o
-
-
-cdef PyObject* as_operand_tensor(PyObject* o, int like_dtype) except NULL:
-    cdef Operand_ x
-    if is_tensor(o):
-        Py_INCREF(<object> o)
-        return o
-    if like_dtype >= 0 and read_operand(o, &x) == 0 and x.tensor == NULL:
-        if like_dtype > FLOAT64 and x.kind == SAVED_FLOAT:
-            like_dtype = default_float
-        result = <object> number_tensor(0, like_dtype)
-        Py_DECREF(result)
-        write_number(&x, like_dtype, (<Tensor> result).data)
-    else:
-        from autograd_cy.engine.creation import as_tensor
-        result = as_tensor(<object> o)
-    Py_INCREF(result)
-    return <PyObject*> result
-
-
-# ---- copies
-
-cdef int copy_into(Tensor dst, Tensor src) except -1:
-    """dst = src, converted; shapes are equal or src broadcasts. The memory must not partly overlap."""
-    cdef Py_ssize_t strides[MAX_NDIM]
-    broadcast_strides(src.layout, dst.layout, strides)
-    if dst.layout.numel >= GRAIN:
-        with nogil:
-            K.copy(dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data, strides)
-    else:
-        K.copy(dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data, strides)
-    return 0
-
-
-cdef PyObject* copy_of(Tensor x, Layout* layout) except NULL:
-    """A copy with the given dense layout of the same shape."""
-    cdef PyObject* o = tensor_new(layout, x.dtype_)
-    copy_into(<Tensor> o, x)
-    return o
-
-
-cdef PyObject* contiguous_of(Tensor x) except NULL:
-    cdef Layout* layout
-    cdef PyObject* o
-    if x.layout.flags & CONTIGUOUS:
-        Py_INCREF(x)
-        return <PyObject*> x
-    layout = layout_contiguous_like(x.layout)
-    o = copy_of(x, layout)
-    layout_decref(layout)
-    return o
-
-
-cdef PyObject* converted(Tensor x, int dtype) except NULL:
-    cdef Layout* layout
-    cdef PyObject* o
-    if x.dtype_ == dtype:
-        Py_INCREF(x)
-        return <PyObject*> x
-    layout = layout_dense_like(x.layout)
-    o = tensor_new(layout, dtype)
-    layout_decref(layout)
-    copy_into(<Tensor> o, x)
-    return o
+    return default_dtype()
 
 
 # ---- the loop

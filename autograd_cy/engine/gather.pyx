@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 
 from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport strides_of
-from autograd_cy.engine.dispatch cimport contiguous_of, converted
+from autograd_cy.engine.operands cimport contiguous_of, converted
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_new

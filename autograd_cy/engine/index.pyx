@@ -14,9 +14,9 @@ from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     OVERLAPPING, Layout, layout_contiguous, layout_decref, layout_expand, shape_tuple, strides_of,
 )
-from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, converted
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
+from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
 from autograd_cy.engine.shape cimport own, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new

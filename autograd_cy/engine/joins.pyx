@@ -7,9 +7,9 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_strided, strides_of
-from autograd_cy.engine.dispatch cimport copy_into, promote
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.operands cimport copy_into, promote
 from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.shape cimport axis_of, need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new

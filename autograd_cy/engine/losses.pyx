@@ -8,8 +8,9 @@ from cpython.object cimport PyObject
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64
 from autograd_cy.array.layout cimport DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, same_layout, same_shape
-from autograd_cy.engine.dispatch cimport GRAIN, as_operand_tensor, contiguous_of, converted, dense_loss, elementwise
+from autograd_cy.engine.dispatch cimport dense_loss, elementwise
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
+from autograd_cy.engine.operands cimport GRAIN, as_operand_tensor, contiguous_of, converted
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new

@@ -12,9 +12,10 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free
 
 from autograd_cy.array.layout cimport DENSE, layout_contiguous_like, layout_decref, same_layout
-from autograd_cy.engine.dispatch cimport GRAIN, binary, copy_of
+from autograd_cy.engine.dispatch cimport binary
 from autograd_cy.engine.gradients cimport node_backward
 from autograd_cy.engine.node cimport Node, is_node, node_release_saved
+from autograd_cy.engine.operands cimport GRAIN, copy_of
 from autograd_cy.engine.pointer_map cimport PointerMap, map_free, map_get, map_set
 from autograd_cy.engine.tensor cimport Tensor, set_grad
 from autograd_cy.kernels.table cimport ALL_VECTORS, K

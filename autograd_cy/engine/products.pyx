@@ -9,10 +9,11 @@ from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, MAX_NDIM, UINT8, it
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, broadcast_strides, layout_broadcast, layout_contiguous, layout_decref, same_layout, strides_of,
 )
-from autograd_cy.engine.dispatch cimport as_operand_tensor, contiguous_of, inplace
+from autograd_cy.engine.dispatch cimport inplace
 from autograd_cy.engine.gradients cimport backwards, fit, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, Saved, node_new, remember_line
+from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of
 from autograd_cy.engine.record cimport (
     any_wants_grad, record, save_tensor, saved_or_raise, set_edge, set_history, wants_grad,
 )

@@ -11,10 +11,10 @@ from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_incref, layout_scalar, layout_strided, same_shape, strides_of,
 )
-from autograd_cy.engine.dispatch cimport GRAIN, contiguous_of, converted, default_dtype
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport MEAN_REDUCTION, Node, Saved
+from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise, wants_grad
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new

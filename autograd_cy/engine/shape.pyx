@@ -10,10 +10,10 @@ from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_expand, layout_incref, layout_permute,
     layout_strided, layout_view, shape_tuple, strides_of,
 )
-from autograd_cy.engine.dispatch cimport contiguous_of, converted, copy_into, copy_of
 from autograd_cy.engine.gradients cimport sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
+from autograd_cy.engine.operands cimport contiguous_of, converted, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias
 

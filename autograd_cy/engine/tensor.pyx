@@ -2,6 +2,8 @@
 #
 # Relies on array and node. Operators reach the operations through the table `operators`; named methods are put into the type
 # by methods.py. Everything else relies on Tensor.
+#
+# Above 500 lines because a Cython class cannot be divided: its properties, operators and buffer stand in one place.
 
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE

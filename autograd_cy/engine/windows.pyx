@@ -10,7 +10,7 @@ from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_incref, layout_strided, same_layout, strides_of,
 )
-from autograd_cy.engine.dispatch cimport copy_into, copy_of
+from autograd_cy.engine.operands cimport copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.shape cimport fill_one, own, read_shape
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias
