@@ -86,7 +86,7 @@ test-sdist: $(VENV)/ready
 	$(PY) -c 'from setuptools import build_meta; build_meta.build_sdist("build/sdist")' > build/sdist/log
 	@if tar tzf build/sdist/*.tar.gz | grep -E '\.(c|so|o)$$|/build/'; then echo 'built files in the sdist'; exit 1; fi
 	$(PYTHON) -m venv build/sdist/venv
-	build/sdist/venv/bin/python -m pip --disable-pip-version-check -q install "$$(ls $(CURDIR)/build/sdist/*.tar.gz)[test]"
+	build/sdist/venv/bin/python -m pip --disable-pip-version-check -q install "$$(ls $(CURDIR)/build/sdist/*.tar.gz)[test,bench]"
 	set -e; outside=$$(mktemp -d); trap 'rm -rf "$$outside"' EXIT; \
 	  tar xzf build/sdist/*.tar.gz -C "$$outside" --strip-components=1; rm -rf "$$outside/autograd_cy"; \
 	  cd "$$outside"; $(CURDIR)/build/sdist/venv/bin/python -m pytest $(ARGS)

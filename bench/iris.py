@@ -1,4 +1,4 @@
-"""The article's Iris training (SYSTEMS.md S3-40..45): 150x4, layers 4-10-3 without biases, sigmoids, summed binary cross
+"""The Iris training of the article on autodiff, a C++ library: 150x4, layers 4-10-3 without biases, sigmoids, summed binary cross
 entropy, full batch, gradient descent with lr 0.001, 10,000 epochs.
 
 Relies on the package, training and compiled; the command line and the peers rely on it.
@@ -13,7 +13,7 @@ from .training import Column, Training
 
 EPOCHS = 10_000
 LR = 0.001
-# Milliseconds for 10,000 epochs as the article prints them; its code was built without optimisation (S3-41).
+# Milliseconds for 10,000 epochs as the article prints them; its code was built without optimisation.
 PUBLISHED = {"recursive": 28121.5, "iterative": 29052.4, "restricted": 25397.2,
              "TensorFlow": 23812.5, "scikit-learn": 22412.2}
 
@@ -81,7 +81,7 @@ def fused(lib, x, y, w1, w2):
 
 
 def op_by_op(lib, x, y, w1, w2):
-    """The article's network in three lines (S3-32)."""
+    """The article's network in three lines."""
     sigm1 = 1 / (1 + lib.exp(-1 * (x @ w1)))
     sigm2 = 1 / (1 + lib.exp(-1 * (sigm1 @ w2)))
     return lib.sum(-1 * (y * lib.log(sigm2) + (1 - y) * lib.log(1 - sigm2)))

@@ -41,7 +41,7 @@ class Column:
     start: Callable
     writing: str = "fused"                        # the peer's row that is the same program: "fused" or "op by op"
     engine: str = ""
-    published: float = 0.0                        # us per epoch in the article (SYSTEMS.md S3-40), shown beside
+    published: float = 0.0                        # us per epoch in the article (iris.py), shown beside
     baseline: str = ""                            # "limit" or "pytorch": what ratios are taken to
     evaluate: Callable | None = None              # (training, result of run) -> (loss, accuracy), for another network;
                                                   # such a column starts elsewhere, too, so its loss is not compared

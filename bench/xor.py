@@ -1,4 +1,4 @@
-"""The XOR training (SYSTEMS.md S2-42): 2-16-1, relu, sigmoid, mean squared error, Adam with lr 0.01, 2000 epochs,
+"""The XOR training of tensort, a C++ library: 2-16-1, relu, sigmoid, mean squared error, Adam with lr 0.01, 2000 epochs,
 written as an ordinary Module and an ordinary optimiser.
 
 Relies on the package, training and compiled; the command line and the peers rely on it.

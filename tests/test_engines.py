@@ -299,7 +299,7 @@ def test_wide_fan_out(engine):
 
 
 def test_time_per_node_is_flat():
-    """S2-23: the cost is linear in the nodes. Generous bound: the machine may be busy."""
+    """The cost is linear in the nodes. Generous bound: the machine may be busy."""
 
     def per_node(n):
         best = np.inf
@@ -409,7 +409,7 @@ def test_one_element_needs_no_gradient_argument():
 
 
 def test_root_without_requires_grad():
-    """S1-12: an error, as in PyTorch."""
+    """An error, as in PyTorch."""
     for t in (ag.tensor(1.0), ag.tensor(1.0) * 2, leaf(1.0).detach()):
         with pytest.raises(RuntimeError, match="(?i)require.*grad"):
             t.backward()
@@ -445,7 +445,7 @@ def test_backward_inputs():
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_backward_goes_only_where_inputs_are(engine):
-    """S3-28: nodes off the path to the chosen leaves do no work; here they would raise, being spent."""
+    """Nodes off the path to the chosen leaves do no work; here they would raise, being spent."""
     a, b = leaf(2.0), leaf(3.0)
     side = b.exp()
     loss = a * 5 + side
@@ -541,7 +541,7 @@ def test_detach():
 
 
 def test_constants_get_no_gradient():
-    """S1-07: no gradient, and no gradient work, for inputs that do not require one."""
+    """No gradient, and no gradient work, for inputs that do not require one."""
     x, c = leaf(2.0), ag.tensor(3.0, dtype=ag.float64)
     y = x * c
     y.backward()
@@ -649,7 +649,7 @@ def test_threads_accumulate_into_one_leaf():
 
 
 def test_branches_and_loops_rebuild_the_graph():
-    """S2-13: the graph is what was run."""
+    """The graph is what was run."""
     x = leaf(3.0)
     for n in range(4):
         y = x
@@ -661,7 +661,7 @@ def test_branches_and_loops_rebuild_the_graph():
 
 
 def test_children_outlive_the_users_names():
-    """S3-07: what a graph needs, it holds."""
+    """What a graph needs, it holds."""
 
     def build():
         a, b, c, d = (leaf(v) for v in (1.0, 2.0, 3.0, 4.0))
@@ -675,7 +675,7 @@ def test_children_outlive_the_users_names():
 
 
 def test_identity_of_handles():
-    """S1-03, S3-03: another name is the same tensor."""
+    """Another name is the same tensor."""
     a = leaf(2.0)
     b = a
     (b * b).backward()

@@ -21,7 +21,7 @@ def load(name):
 
 
 def test_xor_learns(capsys):
-    """S4-25: 2-8-2, relu, cross entropy, Adam 0.1, 1500 epochs."""
+    """2-8-2, relu, cross entropy, Adam 0.1, 1500 epochs."""
     losses, predictions, accuracy = load("xor").main([])
     assert accuracy == 1.0
     assert predictions == [0, 1, 1, 0]
@@ -30,7 +30,7 @@ def test_xor_learns(capsys):
 
 
 def test_three_lines_learns():
-    """S3-32 and S3-41: the article's network reaches its loss."""
+    """The article's network reaches its loss."""
     loss, accuracy = load("three_lines").main([])
     assert 19.0 <= loss <= 19.3
     assert accuracy == pytest.approx(0.98, abs=1e-6)

@@ -74,7 +74,7 @@ def test_view(name, view, ref, strides, offset):
 
 
 def test_strides_of_new_tensors():
-    """S2-05: shape (2, 3) has strides (3, 1); t() gives (3, 2) and (1, 3), the same storage."""
+    """Shape (2, 3) has strides (3, 1); t() gives (3, 2) and (1, 3), the same storage."""
     t = ag.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     assert t.stride() == (3, 1)
     assert t.t().stride() == (1, 3)
@@ -89,7 +89,7 @@ def test_strides_of_new_tensors():
 
 
 def test_element_formula():
-    """S2-08: offset + sum of index times stride; a[1][2] of shape (2, 3) is flat element 5."""
+    """Offset + sum of index times stride; a[1][2] of shape (2, 3) is flat element 5."""
     t = ag.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     assert t[1][2].item() == t[1, 2].item() == t.view(-1)[5].item() == 6.0
     big = fresh().permute(2, 0, 1)[1:, :, ::2]
@@ -99,7 +99,7 @@ def test_element_formula():
 
 
 def test_contiguous():
-    """S2-07: itself when it can, a copy when it must."""
+    """Itself when it can, a copy when it must."""
     t = fresh()
     assert t.contiguous() is t
     assert t.is_contiguous()
@@ -121,7 +121,6 @@ def test_contiguous():
 
 
 def test_reshape_copies_only_when_it_must():
-    """S2-06."""
     t = fresh()
     for view in (
         lambda: t.reshape(24),
@@ -188,7 +187,7 @@ BROADCASTS = [
 
 @pytest.mark.parametrize(("a", "b", "out"), BROADCASTS)
 def test_broadcasting_shapes(a, b, out):
-    """S2-24, S2-28: as NumPy's."""
+    """As NumPy's."""
     assert np.broadcast_shapes(a, b) == out
     for x, y in ((a, b), (b, a)):
         x, y = leaf(np.ones(x)), leaf(np.ones(y))
@@ -210,14 +209,14 @@ def test_shapes_that_do_not_broadcast(a, b):
 
 
 def test_scalar_gets_the_sum():
-    """S2-27: a scalar broadcast to (3, 4) gets the sum of the 12 entries."""
+    """A scalar broadcast to (3, 4) gets the sum of the 12 entries."""
     s = leaf(2.0)
     (s * ag.tensor(np.arange(12.0).reshape(3, 4))).sum().backward()
     assert s.grad.item() == 66.0
 
 
 def test_unbroadcast():
-    """S2-26, S4-11: (3, 1) + (1, 3) gives (3, 3), and gradients return to (3, 1) and (1, 3)."""
+    """(3, 1) + (1, 3) gives (3, 3), and gradients return to (3, 1) and (1, 3)."""
     a, b = leaf(np.ones((3, 1))), leaf(np.ones((1, 3)))
     w = np.arange(9.0).reshape(3, 3)
     ((a + b) * ag.tensor(w)).sum().backward()
@@ -395,8 +394,6 @@ def test_array_protocols():
 
 def test_dlpack():
     t = ag.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=ag.float64)
-    if not hasattr(t, "__dlpack__"):
-        pytest.skip("no DLPack yet")
     a = np.from_dlpack(t.t())
     t[0, 1] = 9.0
     assert a.tolist() == [[1.0, 3.0], [9.0, 4.0]]

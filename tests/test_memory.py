@@ -52,7 +52,7 @@ def in_place_on_view(x):
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("how", ["forward", "backward", "retained", "recorded", "grad", "failed"])
 def test_graphs_are_freed_by_reference_counting(name, how, no_collector):
-    """S2-16 and rsokl/MyGrad#50: with the collector off, the result, its graph and its memory go at once."""
+    """rsokl/MyGrad#50: with the collector off, the result, its graph and its memory go at once."""
 
     def run():
         x = leaf([[0.5, -1.0, 2.0], [1.5, 0.3, -0.7]])

@@ -323,7 +323,7 @@ def test_numpy_functions_of_tensors():
 
 
 def test_chained_precedence():
-    """S3-32: operator precedence as written; unary minus, powers, products."""
+    """Operator precedence as written; unary minus, powers, products."""
     x = ag.tensor(3.0)
     assert (-(x**2)).item() == -9.0
     assert (2**-x).item() == 0.125

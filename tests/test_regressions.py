@@ -1,8 +1,7 @@
 """Public reports of wrong gradients, crashes and leaks, and worked examples of published systems, with the right values.
 
 Relies on autograd_cy's public names and tests/numeric.py; nothing relies on it.
-A test's name cites the report, or the defect or line of a published system
-(S1 to S4: a C++ lambda engine, tensort, autodiff, simplegrad).
+A test's name cites the report, or the defect or line of a published system (a C++ lambda engine, tensort, autodiff, simplegrad).
 """
 
 import copy

@@ -1,9 +1,12 @@
 """Random arrays of every stride for the kernel tests, and how the probe wants to see them.
 
-Relies on NumPy.  test_elementwise.py and test_index.py rely on it.
+Relies on NumPy and the probe, without which the tests are skipped.  test_elementwise.py and test_index.py rely on it.
 """
 
 import numpy as np
+import pytest
+
+probe = pytest.importorskip("autograd_cy.kernels._probe_strided", reason="built in place only", exc_type=ImportError)
 
 DTYPES = [np.float32, np.float64, np.int64, np.int32, np.uint8, np.bool_]      # by dtype code
 KINDS = ("plain", "transposed", "sliced", "reversed", "mixed", "scalar", "broadcast")

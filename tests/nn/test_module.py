@@ -191,7 +191,7 @@ def test_parameter():
     assert p.is_leaf
     assert not nn.Parameter(ag.ones(1), requires_grad=False).requires_grad
     assert repr(p).startswith("Parameter containing:\ntensor([1., 2.]")
-    assert nn.Parameter([1.0, 2.0]).dtype == ag.float32      # S4-19: Parameter(data)
+    assert nn.Parameter([1.0, 2.0]).dtype == ag.float32
     data = ag.ones(2)
     shared = nn.Parameter(data)
     data[0] = 5.0

@@ -86,7 +86,7 @@ def set_grad(p, values):
 
 
 def reference(name, options, p, gradients):
-    """The formulas of PyTorch's documentation, in NumPy (S1-22..30, S2-34, S2-35, S4-22, S4-23)."""
+    """The formulas of PyTorch's documentation, in NumPy."""
     o = {"momentum": 0.0, "dampening": 0.0, "weight_decay": 0.01 if name == "AdamW" else 0.0, "nesterov": False,
          "maximize": False, "betas": (0.9, 0.999), "eps": 1e-8, "amsgrad": False, "alpha": 0.99, "centered": False, **options}
     lr, decay, mu = o["lr"], o["weight_decay"], o["momentum"]
@@ -152,7 +152,7 @@ def test_strided_parameters_and_gradients(name, options, expected):
 
 @pytest.mark.parametrize(("name", "options", "expected"), RECORDED, ids=IDS)
 def test_saved_in_the_middle_and_loaded(name, options, expected):
-    """S1-28: state is the optimiser's own; saving and loading it continues exactly."""
+    """State is the optimiser's own; saving and loading it continues exactly."""
     p = leaf(START)
     opt = getattr(optim, name)([p], **options)
     for k, factor in enumerate(FACTORS):
@@ -221,7 +221,7 @@ def test_pytorch_2647_state_of_an_optimizer_that_never_stepped():
 
 
 def test_no_gradient_is_skipped():
-    """S1-26, S4-22: parameters without a gradient keep their values, and get no state."""
+    """Parameters without a gradient keep their values, and get no state."""
     p, q = leaf([1.0]), leaf([2.0])
     set_grad(p, [1.0])
     for opt in (optim.SGD([p, q], lr=0.1, momentum=0.9), optim.Adam([p, q]), optim.RMSprop([p, q])):
@@ -240,7 +240,7 @@ def test_s1_27_s4_24_gradients_add_up_until_zeroed():
     kept = p.grad
     opt.zero_grad(set_to_none=False)
     assert float(p.grad[0]) == 0.0
-    assert float(kept[0]) == 0.0                      # in place, as S1-26
+    assert float(kept[0]) == 0.0                      # in place
     opt.zero_grad()
     assert p.grad is None
 
