@@ -132,7 +132,8 @@ def plain_extensions():
 # Cython's function type and helpers, 18 kB in each module otherwise, exist once where Cython can do that.
 UTILITIES, SHARED = [], {}
 if tuple(map(int, CYTHON.split(".")[:2])) >= (3, 3):
-    SHARED = {"shared_utility_qualified_name": "autograd_cy._cython_utilities", "shared_utility_features_disabled": ["MemoryView"]}
+    SHARED = {"shared_utility_qualified_name": "autograd_cy._cython_utilities",
+              "shared_utility_features_disabled": ["MemoryView"]}
     UTILITIES = [Extension(SHARED["shared_utility_qualified_name"], [], extra_compile_args=["-O2", *FLAGS], extra_link_args=LINK)]
 
 
