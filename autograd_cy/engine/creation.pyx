@@ -6,18 +6,14 @@ import math
 
 import numpy as np
 
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64, MAX_NDIM, itemsize_of
-from autograd_cy.array.layout cimport (
-    CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_strided,
-)
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_dense_like, layout_strided
 from autograd_cy.array.storage cimport Storage, storage_foreign
 from autograd_cy.engine.node cimport SAVED_FLOAT, SAVED_INT
-from autograd_cy.engine.operands cimport Operand_, converted, copy_into, default_dtype, number_tensor, write_number
+from autograd_cy.engine.operands cimport Operand_, copy_into, default_dtype, write_number
 from autograd_cy.engine.shape cimport own, read_shape
 from autograd_cy.engine.tensor cimport Tensor, tensor_new, tensor_wrap
 
@@ -256,7 +252,10 @@ def full(size, fill_value, *, dtype=None, requires_grad=False, device=None):
     cdef int code
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    code = code_of(dtype, 5 if isinstance(fill_value, (bool, np.bool_)) else INT64 if isinstance(fill_value, (int, np.integer)) else default_dtype())
+    if isinstance(fill_value, (bool, np.bool_)):
+        code = code_of(dtype, BOOL)
+    else:
+        code = code_of(dtype, INT64 if isinstance(fill_value, (int, np.integer)) else default_dtype())
     size = (size,) if isinstance(size, int) else size
     return finish(fill(allocate(size, code, "full"), fill_value), requires_grad)
 

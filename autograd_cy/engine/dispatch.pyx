@@ -11,14 +11,14 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, N_DTYPES, UINT8, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM, N_DTYPES, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, DENSE, OVERLAPPING, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref,
     layout_dense_like, layout_incref, layout_scalar, same_layout, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    MEAN_REDUCTION, NO_REDUCTION, SAVED_BOOL, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, remember_line,
+    MEAN_REDUCTION, NO_REDUCTION, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, remember_line,
 )
 from autograd_cy.engine.operands cimport (
     GRAIN, Operand_, category, common_dtype, converted, copy_into, copy_of, default_dtype, dtype_name, read_operand, write_number,
@@ -31,11 +31,8 @@ from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand,
 )
 
-import numpy as np
-
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy import ops
-from autograd_cy.array.dtypes import DTYPES, as_dtype
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.ops import TABLE
 
@@ -184,8 +181,8 @@ cdef int convert_operands(int opcode, int n, Operand_* args, PyObject** kept) ex
     cdef int dtype = compute_dtype(opcode, common_dtype(n, args, first))
     cdef int i
     if first and (args[0].tensor == NULL or (<Tensor> args[0].tensor).dtype_ != BOOL):
-        raise DTypeError(f"{NAMES[opcode]}: the condition must be a bool tensor, got "
-                        + ("a number" if args[0].tensor == NULL else dtype_name((<Tensor> args[0].tensor).dtype_)))
+        found = "a number" if args[0].tensor == NULL else dtype_name((<Tensor> args[0].tensor).dtype_)
+        raise DTypeError(f"{NAMES[opcode]}: the condition must be a bool tensor, got {found}")
     for i in range(first, n):
         if args[i].tensor != NULL and (<Tensor> args[i].tensor).dtype_ != dtype:
             kept[i] = converted(<Tensor> args[i].tensor, dtype)

@@ -12,10 +12,10 @@ from autograd_cy.array.layout cimport (
     same_layout, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
-from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, node_description, saved_at
+from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, saved_at
 from autograd_cy.engine.operands cimport GRAIN, converted, number_tensor
 from autograd_cy.engine.record cimport check_version, saved_or_raise, unpack
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, tensor_new
 from autograd_cy.kernels.table cimport ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand
 
 from autograd_cy.ops import TABLE, is_masked

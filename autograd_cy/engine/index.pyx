@@ -39,7 +39,7 @@ cdef object basic(Tensor x, tuple items, str name):
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t offset = 0
     cdef Py_ssize_t start, stop, step, size, length
-    cdef int axis = 0, n = 0, skip
+    cdef int axis = 0, n = 0, _skipped
     cdef list index = [] if wants_grad(x) else None
     cdef int named = 0
     for item in items:
@@ -54,7 +54,7 @@ cdef object basic(Tensor x, tuple items, str name):
             n += 1
             continue
         if item is Ellipsis:
-            for skip in range(x.layout.ndim - named):
+            for _skipped in range(x.layout.ndim - named):
                 shape[n], strides[n] = x.layout.dims[axis], strides_of(x.layout)[axis]
                 if index is not None:
                     index.append((None, None, None))
@@ -65,7 +65,7 @@ cdef object basic(Tensor x, tuple items, str name):
         size = x.layout.dims[axis]
         if type(item) is slice:
             start, stop, step = item.indices(size)
-            length = max(0, (stop - start + step - (1 if step > 0 else -1)) // step) if step > 0 else max(0, (start - stop - step - 1) // -step)
+            length = max(0, (stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step)
             shape[n], strides[n] = length, strides_of(x.layout)[axis] * step
             n += 1
         else:

@@ -10,7 +10,7 @@ from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64
 from autograd_cy.array.layout cimport DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, same_layout, same_shape
 from autograd_cy.engine.dispatch cimport dense_loss, elementwise
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
-from autograd_cy.engine.operands cimport GRAIN, as_operand_tensor, contiguous_of, converted
+from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
@@ -118,7 +118,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean
         losses = pair_loss(BCE_LOGITS, input, target, NO_REDUCTION, "binary_cross_entropy_with_logits", True)
     else:
         if not same_shape((<Tensor> input).layout, (<Tensor> target).layout):
-            raise ShapeError(f"binary_cross_entropy_with_logits: the target has shape {target.shape}, but the input has shape {input.shape}")
+            raise ShapeError(f"binary_cross_entropy_with_logits: the target has shape {target.shape}, "
+                             f"but the input has shape {input.shape}")
         losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * FUNCTIONS["softplus"](-input)
     if weight is not None:
         losses = losses * weight
@@ -249,7 +250,6 @@ cdef object cross_entropy_rule(Tensor g, Tensor x, Tensor target, object weight,
     hot = FUNCTIONS["eq"](unsqueeze(FUNCTIONS["where"](counts, target, 0), 1), FUNCTIONS["arange"](classes))
     q = FUNCTIONS["convert"](hot, x.dtype_)
     if weight is not None:
-        own_weight = sum(q * weight, 1, True)
         q = q * weight * (1 - smoothing) + FUNCTIONS["expand"](weight, (x.layout.dims[0], classes)) * (smoothing / classes)
     elif smoothing:
         q = q * (1 - smoothing) + smoothing / classes

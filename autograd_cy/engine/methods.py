@@ -236,7 +236,8 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
             "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
             "clip": clamp, "clip_": clamp_, "greater": elementwise.gt, "less": elementwise.lt, "not_equal": elementwise.ne,
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
-            "T": property(_T), "mT": property(shape.swap_axes), "data": property(shape.detach, lambda self, value: copies.set_data(self, value)),
+            "T": property(_T), "mT": property(shape.swap_axes),
+            "data": property(shape.detach, lambda self, value: copies.set_data(self, value)),
             "device": property(lambda self: "cpu"), "nelement": Tensor.numel, "ndimension": Tensor.dim,
             "cpu": lambda self: self, "where": lambda self, condition, other: where(condition, self, other),
             "float": _converter(float32), "double": _converter(float64), "long": _converter(int64), "int": _converter(int32),
@@ -247,7 +248,8 @@ for _name, _function in METHODS.items():
 
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
 FUNCTIONS.update({
-    "where": _rule_where, "pow": pow_row, "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape, "expand": shape.expand,
+    "where": _rule_where, "pow": pow_row, "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape,
+    "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
     "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
     "index_fill": index.index_fill, "as_strided": windows.as_strided, "as_strided_back": windows.as_strided_back,

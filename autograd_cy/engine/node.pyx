@@ -8,11 +8,10 @@
 cimport cython
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XINCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from autograd_cy.array.layout cimport Layout, layout_decref, shape_tuple
-from autograd_cy.array.storage cimport storage_decref
+from autograd_cy.array.layout cimport layout_decref, shape_tuple
 from autograd_cy.engine.object cimport (
     ag_line_of, ag_frame, ag_frame_back, ag_frame_code, ag_frame_lasti, PyObject_GC_Del, PyTypeObject,
     ag_gc_new_var, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
@@ -242,4 +241,3 @@ def set_record_lines(mode):
     """Whether operations remember the line that made them, for error messages (default True)."""
     global lines_on
     lines_on = bool(mode)
-

@@ -76,7 +76,6 @@ cdef int common_dtype(int n, Operand_* args, int first) except -2:
     cdef int zero_dims = -1
     cdef int numbers = -1
     cdef int i
-    cdef Tensor t
     for i in range(first, n):
         if args[i].tensor == NULL:
             numbers = promote(numbers, default_float if args[i].kind == SAVED_FLOAT else INT64 if args[i].kind == SAVED_INT else BOOL)

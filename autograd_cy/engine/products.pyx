@@ -3,14 +3,11 @@
 # Relies on kernels/gemm, shape, record. Transposed operands go to the product as flags, without copies.
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, MAX_NDIM, UINT8, itemsize_of
-from autograd_cy.array.layout cimport (
-    CONTIGUOUS, Layout, broadcast_strides, layout_broadcast, layout_contiguous, layout_decref, same_layout, strides_of,
-)
-from autograd_cy.engine.dispatch cimport inplace
-from autograd_cy.engine.gradients cimport backwards, fit, sum_to_layout
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, strides_of
+from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, Saved, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of
@@ -20,9 +17,9 @@ from autograd_cy.engine.record cimport (
 from autograd_cy.engine.shape cimport own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.gemm cimport batched_gemm, gemm
-from autograd_cy.kernels.table cimport K, REDUCE_SUM, Operand
+from autograd_cy.kernels.table cimport K, Operand
 
-from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.array.errors import ShapeError
 from autograd_cy import ops
 from autograd_cy.engine.gradients import rule_gradients, saved_value
 from autograd_cy.engine.shape import reshape, squeeze, unsqueeze
@@ -105,7 +102,7 @@ cdef object batched(Tensor a, Tensor b):
     cdef int ndim = max(a.layout.ndim, b.layout.ndim)
     cdef int lead = ndim - 2
     cdef int i
-    cdef Py_ssize_t m, n, size, t
+    cdef Py_ssize_t m, size
     cdef char* place
     a, b = suitable(a, &x), suitable(b, &y)
     for i in range(lead):
@@ -353,10 +350,10 @@ cdef int matmul_backward(Node node, PyObject** grads, PyObject** result) except 
         return 0
     g = suitable(g, &d)
     if node.edges[0].target != NULL:
-        kept_b = saved_matrix(node, 1, &y)
+        _kept_b = saved_matrix(node, 1, &y)
         result[0] = product_with(&d, False, &y, True, g.dtype_)
     if node.edges[1].target != NULL:
-        kept_a = saved_matrix(node, 0, &x)
+        _kept_a = saved_matrix(node, 0, &x)
         result[1] = product_with(&x, True, &d, False, g.dtype_)
     return 0
 
@@ -368,10 +365,10 @@ cdef int linear_backward(Node node, PyObject** grads, PyObject** result) except 
     cdef Matrix d
     g = suitable(g, &d)
     if node.edges[0].target != NULL:
-        kept_w = saved_matrix(node, 1, &w)
+        _kept_w = saved_matrix(node, 1, &w)
         result[0] = product_with(&d, False, &w, False, g.dtype_)
     if node.edges[1].target != NULL:
-        kept_x = saved_matrix(node, 0, &x)
+        _kept_x = saved_matrix(node, 0, &x)
         result[1] = product_with(&d, True, &x, False, g.dtype_)
     if node.edges[2].target != NULL:
         result[2] = sum_to_layout(g, node.edges[2].layout)

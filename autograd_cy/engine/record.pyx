@@ -6,15 +6,14 @@
 # they are next used, because their version is older than the base's.
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from autograd_cy.array.dtype cimport itemsize_of
-from autograd_cy.array.layout cimport Layout, layout_incref, shape_tuple, strides_of, strides_tuple
-from autograd_cy.array.storage cimport Storage, storage_incref
+from autograd_cy.array.layout cimport layout_incref, shape_tuple, strides_of, strides_tuple
+from autograd_cy.array.storage cimport storage_incref
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    SAVED_BOOL, SAVED_FLOAT, SAVED_INT, SAVED_TENSOR, Edge, Node, Saved, is_node, node_description, node_new,
-    remember_line, saved_at,
+    SAVED_BOOL, SAVED_INT, Edge, Node, Saved, is_node, node_description, node_new, remember_line, saved_at,
 )
 from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, operators, tensor_wrap, watch
 

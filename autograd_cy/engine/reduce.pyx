@@ -7,15 +7,14 @@ from collections import namedtuple
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_incref, layout_scalar, layout_strided, same_shape, strides_of,
+    CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_scalar, layout_strided, strides_of,
 )
 from autograd_cy.engine.gradients cimport backwards
-from autograd_cy.engine.modes cimport grad_enabled
-from autograd_cy.engine.node cimport MEAN_REDUCTION, Node, Saved
+from autograd_cy.engine.node cimport Node, Saved
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, default_dtype
-from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise, wants_grad
+from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
@@ -24,11 +23,10 @@ from autograd_cy.kernels.table cimport (
 )
 
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.array.dtypes import as_dtype
 from autograd_cy.engine.elementwise import maximum, minimum, sqrt
-from autograd_cy.engine.gradients import FUNCTIONS, rule_gradient
+from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.modes import no_grad
-from autograd_cy.engine.shape import clone, convert, expand, permute, reshape, unsqueeze
+from autograd_cy.engine.shape import clone, convert, expand, permute, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int SUM = OPCODES["sum"], MEAN = OPCODES["mean"], PROD = OPCODES["prod"], AMAX = OPCODES["amax"], AMIN = OPCODES["amin"]
@@ -301,7 +299,8 @@ def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     cdef Tensor t = input_of(x, "logsumexp")
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
-    return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"), bool(keep_of(keepdim, keepdims)),
+    return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"),
+                     bool(keep_of(keepdim, keepdims)),
                      0, None)
 
 

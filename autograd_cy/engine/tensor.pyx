@@ -6,16 +6,14 @@
 # Above 500 lines because a Cython class cannot be divided: its properties, operators and buffer stand in one place.
 
 cimport cython
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
-from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES
+from cpython.object cimport Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8, itemsize_of
-from autograd_cy.array.layout cimport (
-    CONTIGUOUS, Layout, layout_decref, layout_incref, same_shape, shape_tuple, strides_of, strides_tuple,
-)
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, UINT8, itemsize_of
+from autograd_cy.array.layout cimport CONTIGUOUS, layout_decref, layout_incref, same_shape, shape_tuple, strides_of, strides_tuple
 from autograd_cy.array.storage cimport storage_decref, storage_incref, wrap_storage
 from autograd_cy.engine.node cimport Node, node_make_cyclic, node_type
 from autograd_cy.engine.object cimport (

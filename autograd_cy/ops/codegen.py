@@ -7,7 +7,6 @@ For every elementwise row there is a loop of the forward formula and one for eac
 variants (all inputs vectors; the last or the first a repeated value). Repeated subexpressions are computed once.
 """
 
-from . import functions
 from .symbols import Expression, Symbol
 from .table import TABLE
 
@@ -17,8 +16,8 @@ DTYPES = (("float32", "float", "f32"), ("float64", "double", "f64"), ("int64", "
 FLOATS = DTYPES[:2]
 _BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "integral": DTYPES[2:], "all": DTYPES}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_MATH = """exp expm1 exp2 log log2 log10 log1p sin cos tan tanh sinh cosh asin acos atan sigmoid logsigmoid softplus erf sqrt rsqrt
-abs sign floor ceil round trunc""".split()
+_MATH = ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan",
+         "sigmoid", "logsigmoid", "softplus", "erf", "sqrt", "rsqrt", "abs", "sign", "floor", "ceil", "round", "trunc")
 _MATH2 = ["atan2", "pow", "floor_divide", "remainder", "maximum", "minimum"]
 _CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "minimum"}     # an instruction or a few
 _INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximum": 2, "minimum": 2, "pow": 2}
@@ -47,9 +46,8 @@ def needs_mask(expression, names):
     """Whether g = 0 could meet an infinite factor: g is multiplied or divided by something that depends on the data."""
     if not isinstance(expression, Expression) or not expression.args:
         return False
-    if expression.name in ("mul", "div"):
-        if any(depends(a, names) for a in expression.args):
-            return True
+    if expression.name in ("mul", "div") and any(depends(a, names) for a in expression.args):
+        return True
     return any(needs_mask(a, names) for a in expression.args)
 
 
@@ -108,7 +106,8 @@ class _Writer:
     def code(self, e):
         if not isinstance(e, Expression):
             if self.suffix[0] == "f":
-                return f"(<{self.ctype}> {float(e)!r})" if e == e and abs(e) != float("inf") else f"(<{self.ctype}> {'-' if e < 0 else ''}INFINITY)"
+                value = repr(float(e)) if abs(e) != float("inf") else "-INFINITY" if e < 0 else "INFINITY"
+                return f"(<{self.ctype}> {value})"
             return f"(<{self.ctype}> {int(e)})"
         if isinstance(e, Symbol):
             return e.name

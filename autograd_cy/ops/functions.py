@@ -39,11 +39,13 @@ def _function(name):
     return function
 
 
-_NAMES = """
-abs sign square sqrt rsqrt reciprocal exp expm1 exp2 log log2 log10 log1p sin cos tan tanh sinh cosh asin acos atan atan2
-sigmoid logsigmoid softplus erf floor ceil round trunc floor_divide remainder pow maximum minimum where eq
-logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not isnan isinf isfinite
-matmul swap_axes reshape expand permute sum_to total spread gather put slice unslice index index_back index_fill
-as_strided as_strided_back fill_strided concatenate pieces cross_entropy_back
-""".split()
+_NAMES = (
+    "abs", "sign", "square", "sqrt", "rsqrt", "reciprocal", "exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sin", "cos",
+    "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "sigmoid", "logsigmoid", "softplus", "erf", "floor", "ceil",
+    "round", "trunc", "floor_divide", "remainder", "pow", "maximum", "minimum", "where", "eq", "logical_and", "logical_or",
+    "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "isnan", "isinf", "isfinite",
+    "matmul", "swap_axes", "reshape", "expand", "permute", "sum_to", "total", "spread", "gather", "put", "slice", "unslice",
+    "index", "index_back", "index_fill", "as_strided", "as_strided_back", "fill_strided", "concatenate", "pieces",
+    "cross_entropy_back",
+)
 globals().update({_name: _function(_name) for _name in _NAMES})
