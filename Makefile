@@ -52,7 +52,7 @@ build/ready: $(VENV)/ready $(SOURCES)
 	  sys.exit(None if os.path.exists(h) else h + " is missing: install the development files of this Python (python3-dev)")'
 	@echo 'building (the first time takes a few minutes)'
 	@mkdir -p build
-	@$(PY) setup.py -q build_ext --inplace -j $$($(PY) -c 'import os; print(os.cpu_count() or 1)') > build/log 2>&1 \
+	@$(PY) setup.py -q build_ext --inplace > build/log 2>&1 \
 	  || { tail -n 60 build/log; exit 1; }
 	@touch $@
 

@@ -147,4 +147,5 @@ os.chdir(ROOT)
 plain = list(plain_extensions())
 careful = [e for e in plain if e.name.startswith("autograd_cy.engine.") and e.name not in CHECKED_ELSEWHERE]
 trusting = [*UTILITIES, *levelled_extensions(), *(e for e in plain if e not in careful)]
-setup(ext_modules=[*translated(trusting), *translated(careful, nonecheck=True)])
+setup(ext_modules=[*translated(trusting), *translated(careful, nonecheck=True)],
+      options={"build_ext": {"parallel": os.cpu_count() or 1}})              # pip cannot say -j
