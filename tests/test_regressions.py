@@ -858,3 +858,81 @@ def test_e3tools_3_softmax_of_large_logits():
     assert y.tolist() == [0.0, -1000.0, -2000.0]
     y.sum().backward()
     close(x.grad, [-2.0, 1.0, 1.0], 1e-6)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Found by trying to break the library
+
+
+def test_types_that_are_not_called():
+    for kind in (ag.Tensor, type((leaf([1.0]) * 2).grad_fn)):
+        for args in ((), ([1.0],), (2, 3)):
+            with pytest.raises(TypeError):
+                kind(*args)
+
+
+@pytest.mark.parametrize("through", [lambda a: a + 1, lambda a: a - 1, lambda a: a.clone(), lambda a: a])
+def test_grad_outputs_pass_straight_through(through):
+    """A gradient that is grad_outputs itself stays differentiable, and stays apart from it."""
+    a, b, u = leaf([3.0]), leaf([5.0]), leaf([1.0])
+    ga, gb = ag.autograd.grad(through(a) + b * b, [a, b], grad_outputs=u, create_graph=True)
+    (gu,) = ag.autograd.grad((ga + gb).sum(), [u])
+    assert gu.tolist() == [11.0]
+    assert ga is not u
+    assert ga.data_ptr() != u.data_ptr()
+
+
+def test_view_made_without_recording_is_not_changed_with_it():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    with ag.no_grad():
+        v = y[0]
+    with pytest.raises(RuntimeError, match="no_grad"):
+        v.mul_(x[0])
+    with ag.no_grad():
+        v.mul_(3.0)
+    assert y.tolist() == [3.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extreme_along_a_dim_of_a_number(name):
+    x = leaf(3.0)
+    getattr(x, name)(dim=0)[0].backward()
+    assert x.grad.item() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "da", "db"),
+    [
+        (0.0, 0.0, 0.0, 0.0),
+        (1e-30, 1e-30, 5e29, -5e29),
+        (1e25, 1e-5, 1e-55, -1e-25),
+        (3.0, 4.0, 0.16, -0.12),
+        (float("inf"), 1.0, 0.0, 0.0),
+    ],
+)
+def test_atan2_at_extremes(a, b, da, db):
+    x, y = ag.tensor(a, requires_grad=True), ag.tensor(b, requires_grad=True)
+    ag.atan2(x, y).backward()
+    assert x.grad.item() == pytest.approx(da, rel=1e-6, abs=1e-44)
+    assert y.grad.item() == pytest.approx(db, rel=1e-6, abs=1e-44) or b == 1.0
+
+
+@pytest.mark.parametrize("f", [ag.maximum, ag.minimum])
+def test_nan_takes_the_gradient_of_both(f):
+    a, b = leaf([float("nan"), 1.0]), leaf([1.0, float("nan")])
+    f(a, b).sum().backward()
+    assert a.grad.tolist() == [1.0, 1.0]
+    assert b.grad.tolist() == [1.0, 1.0]
+
+
+def test_dims_and_members_that_make_no_sense():
+    x = ag.ones(3)
+    for attempt in (lambda: x.select(2**31, 0), lambda: x.narrow(5, 0, 1), lambda: x.narrow(0, 2, 2), lambda: x.narrow(0, -1, 1)):
+        with pytest.raises(IndexError):
+            attempt()
+    for value in ("a", None, [1.0], {}):
+        with pytest.raises(TypeError):
+            value in x  # noqa: B015
+    assert 1.0 in x
+    assert 2 not in x

@@ -4,6 +4,7 @@ Relies on every module of operations. The package's __init__ imports it; functio
 """
 
 import copy
+import operator
 
 from ..array.dtypes import DTYPES, DType, as_dtype
 from ..array.dtypes import bool as bool_dtype
@@ -127,16 +128,23 @@ def broadcast_to(input, size):
     return shape.expand(input, tuple(size))
 
 
+def _axis(dim, ndim, name):
+    """A dimension number, negative ones counted from the end."""
+    dim = operator.index(dim)
+    if not -ndim <= dim < ndim:
+        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of {ndim} dimensions")
+    return dim + ndim if dim < 0 else dim
+
+
 def select(input, dim, index):
     """The slice at `index` of dimension `dim`, without that dimension. A view."""
-    axis = dim + input.ndim if dim < 0 else dim
-    return input[(slice(None),) * axis + (index,)]
+    return input[(slice(None),) * _axis(dim, input.ndim, "select") + (index,)]
 
 
 def narrow(input, dim, start, length):
     """`length` slices of dimension `dim` from `start`. A view."""
-    axis = dim + input.ndim if dim < 0 else dim
-    if not 0 <= start <= input.shape[axis] - length:
+    axis = _axis(dim, input.ndim, "narrow")
+    if not 0 <= start <= start + length <= input.shape[axis]:
         raise IndexError(f"narrow: {start}:{start + length} is out of range for dim {dim} of shape {input.shape}")
     return input[(slice(None),) * axis + (slice(start, start + length),)]
 

@@ -31,6 +31,7 @@ cdef extern from *:
         t->tp_clear = clear;
         t->tp_free = PyObject_GC_Del;
         t->tp_new = make;
+        t->tp_vectorcall = NULL;              /* else a call of the type goes round tp_new */
         if (setattr) t->tp_setattro = setattr;
         if (dict_offset) t->tp_dictoffset = dict_offset;
         PyType_Modified(t);

@@ -69,8 +69,8 @@ cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph) except 
     """The gradient in memory of its own, laid out as the leaf; takes over the reference to g."""
     cdef Tensor t = <Tensor> g
     cdef PyObject* copied
-    if create_graph and t.node != NULL:
-        if t.layout.flags & DENSE and ag_tensor_refs(g) == 2:
+    if create_graph and t.needs_grad:            # a leaf too, where the gradient is a grad_output passed straight through
+        if t.node != NULL and t.layout.flags & DENSE and ag_tensor_refs(g) == 2:
             return g
         result = FUNCTIONS["clone"](t)
         Py_INCREF(result)

@@ -254,17 +254,22 @@ operators.refresh = refresh
 # ---- in place
 
 cdef int refuse_inplace(Tensor t, str name) except -1:
-    """Recorded in-place operations are refused on leaves that require gradients, and on views of such."""
-    if wants_grad(t) and grad_enabled():
-        if t.node == NULL:
-            raise RuntimeError(f"{name}: a leaf tensor that requires gradients can't be changed in place; "
-                               f"do it under no_grad(), or on a copy")
-        if t.base != NULL and (<Tensor> t.base).node == NULL and (<Tensor> t.base).needs_grad:
+    """Recorded in-place operations are refused on leaves that require gradients, on views of such, and on views without a history
+    of their own (made under no_grad) of tensors that have one: their gradient would be lost."""
+    cdef Tensor base
+    if not grad_enabled():
+        return 0
+    if wants_grad(t) and t.node == NULL:
+        raise RuntimeError(f"{name}: a leaf tensor that requires gradients can't be changed in place; "
+                           f"do it under no_grad(), or on a copy")
+    if t.base != NULL:
+        base = <Tensor> t.base
+        if base.needs_grad and base.node == NULL:
             raise RuntimeError(f"{name}: a view of a leaf tensor that requires gradients can't be changed in place; "
                                f"do it under no_grad(), or on a copy")
-    elif t.base != NULL and grad_enabled() and (<Tensor> t.base).node == NULL and (<Tensor> t.base).needs_grad:
-        raise RuntimeError(f"{name}: a view of a leaf tensor that requires gradients can't be changed in place; "
-                           f"do it under no_grad(), or on a copy")
+        if base.needs_grad and t.node == NULL:
+            raise RuntimeError(f"{name}: a view that was made under no_grad() can't be changed in place with recording on: its base has "
+                               f"a history; make the view anew, or change it under no_grad()")
     return 0
 
 

@@ -352,7 +352,10 @@ cdef class Tensor:
         return owned(operators.binary(opcode, <PyObject*> self, <PyObject*> other))
 
     def __contains__(self, value):
-        return bool((self == value).any())
+        found = self == value
+        if not isinstance(found, Tensor):
+            raise TypeError(f"a tensor holds numbers, so that {type(value).__name__} can't be in it")
+        return bool(found.any())
 
     def __repr__(self):
         return self._repr()

@@ -16,6 +16,7 @@ from .rows import TABLE, binary, op, ternary, unary
 
 __all__ = ["TABLE"]
 
+INF = float("inf")
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
 SQRT_HALF, SQRT_2_OVER_PI, TWO_OVER_SQRT_PI, INV_SQRT_2PI = (
     0.7071067811865476, 0.7978845608028654, 1.1283791670955126, 0.3989422804014327)
@@ -59,9 +60,17 @@ unary("tanh", lambda x: tanh(x), dx=lambda g, y: g * (1 - y * y), doc="hyperboli
 unary("asin", lambda x: asin(x), dx=lambda g, x: g * rsqrt(1 - x * x), doc="inverse sine")
 unary("acos", lambda x: acos(x), dx=lambda g, x: -g * rsqrt(1 - x * x), doc="inverse cosine")
 unary("atan", lambda x: atan(x), dx=lambda g, x: g / (1 + x * x), doc="inverse tangent")
-binary("atan2", lambda a, b: atan2(a, b), da=lambda g, a, b: g * (b / (a * a + b * b)), db=lambda g, a, b: g * (-a / (a * a + b * b)),
-       doc="angle of the point (b, a)", special="a = b = 0: NaN, but 0 for g = 0")
+binary("atan2", lambda a, b: atan2(a, b), da=lambda g, a, b: g * _over_square(b, a, b), db=lambda g, a, b: g * -_over_square(a, a, b),
+       doc="angle of the point (b, a)", special="a = b = 0: 0")
 unary("erf", lambda x: erf(x), dx=lambda g, x: g * (TWO_OVER_SQRT_PI * exp(-x * x)), doc="error function")
+
+def _over_square(x, a, b):
+    """x / (a ** 2 + b ** 2) without overflow or underflow on the way, for x = a or b; 0 where both are 0."""
+    size = maximum(abs(a), abs(b))
+    scale = where(logical_or(size == 0, size == INF), 1, size)
+    p, q = a / scale, b / scale
+    return x / scale / where(size == 0, 1, p * p + q * q) / scale
+
 
 # ---- activations
 
@@ -91,10 +100,10 @@ def _gelu_tanh_slope(x, t):
 
 # ---- choosing
 
-binary("maximum", lambda a, b: maximum(a, b), da=lambda g, a, b: where(a > b, g, where(a == b, g * 0.5, 0)),
-       db=lambda g, a, b: where(b > a, g, where(a == b, g * 0.5, 0)), dtypes="all", doc="the larger of a and b; NaN wins", special="a = b: half each")
-binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a < b, g, where(a == b, g * 0.5, 0)),
-       db=lambda g, a, b: where(b < a, g, where(a == b, g * 0.5, 0)), dtypes="all", doc="the smaller of a and b; NaN wins", special="a = b: half each")
+binary("maximum", lambda a, b: maximum(a, b), da=lambda g, a, b: where(a < b, 0, where(a == b, g * 0.5, g)),
+       db=lambda g, a, b: where(b < a, 0, where(a == b, g * 0.5, g)), dtypes="all", doc="the larger of a and b; NaN wins", special="a = b: half each; NaN: to both")
+binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a > b, 0, where(a == b, g * 0.5, g)),
+       db=lambda g, a, b: where(b > a, 0, where(a == b, g * 0.5, g)), dtypes="all", doc="the smaller of a and b; NaN wins", special="a = b: half each; NaN: to both")
 unary("clamp", lambda x, min, max: where(where(x < min, min, x) > max, max, where(x < min, min, x)), attrs="min max", public=False,
       dx=lambda g, x, min, max: where(logical_and(x >= min, x <= max), g, 0), dtypes="number", doc="x limited to [min, max]",
       special="at the bounds: 1")
@@ -141,7 +150,6 @@ binary("binary_cross_entropy_with_logits", lambda x, t: (1 - t) * x + softplus(-
 
 # ---- reductions: dim is a tuple of axes, keepdim whether they stay with size 1
 
-INF = float("inf")
 
 
 def _count(shape, dim):
@@ -221,10 +229,10 @@ op("amax", "x", attrs="dim keepdim", dx=_share, doc="largest element over dim; N
 op("amin", "x", attrs="dim keepdim", dx=_share, doc="smallest element over dim; NaN wins", special="ties share the gradient evenly")
 op("max", "x", attrs="dim keepdim", aux="indices", doc="largest element along dim and its index; NaN wins",
    special="the gradient goes to the index returned",
-   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0]))
+   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0] if dim else 0))
 op("min", "x", attrs="dim keepdim", aux="indices", doc="smallest element along dim and its index; NaN wins",
    special="the gradient goes to the index returned",
-   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0]))
+   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0] if dim else 0))
 op("argmax", "x", attrs="dim keepdim", doc="index of the first largest element along dim")
 op("argmin", "x", attrs="dim keepdim", doc="index of the first smallest element along dim")
 op("any", "x", attrs="dim keepdim", doc="whether any element along dim is true")
