@@ -104,9 +104,9 @@ cdef int classify(Layout* a) noexcept:
 
 
 cdef Layout* layout_contiguous(int ndim, const Py_ssize_t* shape) except NULL:
-    cdef Py_ssize_t numel = checked_numel(ndim, shape)
     cdef size_t key = <size_t> ndim
     cdef Py_ssize_t* strides
+    cdef Py_ssize_t numel
     cdef Py_ssize_t step = 1
     cdef Layout* a
     cdef int i
@@ -114,13 +114,14 @@ cdef Layout* layout_contiguous(int ndim, const Py_ssize_t* shape) except NULL:
         key = key * 31 + <size_t> shape[i]
     key = (key ^ (key >> 8)) & (CACHE_SIZE - 1)
     a = cache[key]
-    if a != NULL and a.ndim == ndim and a.numel == numel:
+    if a != NULL and a.ndim == ndim:
         for i in range(ndim):
             if a.dims[i] != shape[i]:
                 break
         else:
             a.refs += 1
             return a
+    numel = checked_numel(ndim, shape)
     a = layout_alloc(ndim)
     a.numel = numel
     a.flags = CONTIGUOUS | DENSE
