@@ -51,12 +51,12 @@ if X86:
 HEADERS = [str(p) for p in sorted((PACKAGE / "kernels").glob("*.h"))]
 INCLUDE = [str(PACKAGE / "kernels")]
 
-LEVELLED = ["elementwise", "index", "reduce", "rows", "update", "micro"]
+LEVELLED = ["elementwise", "reduce", "rows", "update", "micro"]
 # The small products may fuse: they promise no bits across levels, as no BLAS does.
 EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
 # Plain loops have nothing to clone or unroll (micro.h says itself what to unroll): a fifth smaller than with -O3 and as fast;
 # small products by a transposed matrix are up to 12 % faster.
-PLAIN_LOOPS = ("loops", "index", "update", "micro")
+PLAIN_LOOPS = ("loops", "update", "micro")
 LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC else [])]
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
 BASE_LEVEL = ["-Os"] if X86 else None
@@ -78,7 +78,7 @@ def optimisation(name, level=None):
     """The flags of a module that choose between speed and size; of a module of loops also its instruction-set level."""
     if level == "base" and BASE_LEVEL:
         return BASE_LEVEL
-    if level and name in PLAIN_LOOPS or name.endswith("integer_loops"):
+    if level and name in PLAIN_LOOPS or name in ("autograd_cy.kernels.integer_loops", "autograd_cy.kernels.index"):
         return LOOPS_LEVEL
     return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
 

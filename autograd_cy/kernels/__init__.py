@@ -1,7 +1,8 @@
 """Typed loops over raw pointers, reached through one table of function pointers (`table.K`).
 
 Relies on array (dtype codes) and on the loops generated from ops. The engine relies on it.
-Every module of loops is compiled once per instruction-set level; the one that fits the processor is loaded here.
+Modules of loops are compiled once per instruction-set level, and the one that fits the processor is loaded here; what moves memory
+or counts integers gains nothing from that and exists once (integer_loops, index).
 AUTOGRAD_CY_LEVEL=base|v3|v4 forces a level (for tests and measurements).
 """
 
@@ -11,7 +12,7 @@ import os
 from . import table
 
 LEVELS = ("base", "v3", "v4")
-MODULES = ("elementwise", "index", "reduce", "rows", "update", "micro", "loops")
+MODULES = ("elementwise", "reduce", "rows", "update", "micro", "loops")
 
 
 def _choose_level():
@@ -25,5 +26,5 @@ def _choose_level():
 
 
 level = _choose_level()
-for _name in ("integer_loops", *(f"_{level}_{name}" for name in MODULES)):        # each fills its part of the table
+for _name in ("integer_loops", "index", *(f"_{level}_{name}" for name in MODULES)):        # each fills its part of the table
     importlib.import_module(f".{_name}", __name__)
