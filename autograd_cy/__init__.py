@@ -46,7 +46,7 @@ inf, nan, pi, e = 1e400, 1e400 - 1e400, 3.141592653589793, 2.718281828459045
 from . import autograd, nn, optim  # noqa: E402  they build on the names above
 
 __all__ = [n for n in dir() if not n.startswith("_")]
-_LAZY = ("data", "utils", "tools", "ops")
+_LAZY = ("data", "utils", "tools", "ops", "linalg")
 
 
 def __getattr__(name):

@@ -8,6 +8,7 @@ from builtins import str as _str
 
 from . import autograd as autograd
 from . import data as data
+from . import linalg as linalg
 from . import nn as nn
 from . import ops as ops
 from . import optim as optim

@@ -478,6 +478,14 @@ for _a, _b in [
 add("matmul[public]", public("matmul"), np.matmul, ((2, 3), "real"), ((3, 4), "real"))
 add("matmul[a.T@b]", lambda a, b: a.t() @ b, lambda a, b: a.T @ b, ((3, 2), "real"), ((3, 4), "real"))
 add("matmul[a@b.T]", lambda a, b: a @ b.T, lambda a, b: a @ b.T, ((2, 3), "real"), ((4, 3), "real"))
+# 8 on the diagonal keeps the matrices regular.
+for _shape in ((3, 3), (2, 3, 3)):
+    add(
+        f"inv[{len(_shape)}d]",
+        lambda a: ag.linalg.inv(a + ag.eye(3, dtype=a.dtype) * 8),
+        lambda a: np.linalg.inv(a + np.eye(3, dtype=a.dtype) * 8),
+        (_shape, "real"),
+    )
 add("linear", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((4, 3), "real"), ((2, 3), "real"), ((2,), "real"))
 add("linear[no_bias]", public("nn.functional.linear"), lambda x, w: x @ w.T, ((4, 3), "real"), ((2, 3), "real"))
 add(
