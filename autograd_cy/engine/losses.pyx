@@ -93,7 +93,7 @@ def binary_cross_entropy(input, target, weight=None, reduction="mean"):
 
 
 cdef bint in_unit_interval(Tensor x) except -1:
-    """NaN passes, as in PyTorch's own check on CPUs it does not; here it shows in the loss."""
+    """Whether all elements lie in [0, 1]. NaN passes: it shows in the loss."""
     cdef Tensor t = own(contiguous_of(x))
     cdef Py_ssize_t i
     cdef bint outside = False

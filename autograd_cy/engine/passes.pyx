@@ -152,6 +152,16 @@ cdef void give_back(Pass run) noexcept:
     spare = run
 
 
+cdef void drop_node(Pass run, PyObject* node) noexcept:
+    """Release a node that the pass holds, and the gradients that wait in it."""
+    cdef int k
+    if run.fast:
+        (<Node> node).queued = 0
+        for k in range((<Node> node).n_outputs):
+            drop(&(<Node> node).pending[k])
+    Py_DECREF(<object> node)
+
+
 cdef void drop_everything(Pass run) noexcept:
     cdef Py_ssize_t i
     cdef int k
@@ -164,19 +174,11 @@ cdef void drop_everything(Pass run) noexcept:
     if run.running != NULL:
         o = run.running
         run.running = NULL
-        if run.fast:
-            (<Node> o).queued = 0
-            for k in range((<Node> o).n_outputs):
-                drop(&(<Node> o).pending[k])
-        Py_DECREF(<object> o)
+        drop_node(run, o)
     while run.n_heap:
         run.n_heap -= 1
         o = run.heap[run.n_heap]
-        if run.fast:
-            (<Node> o).queued = 0
-            for k in range((<Node> o).n_outputs):
-                drop(&(<Node> o).pending[k])
-        Py_DECREF(<object> o)
+        drop_node(run, o)
     while run.n_leaves:
         run.n_leaves -= 1
         o = run.leaves[run.n_leaves]
