@@ -10,3 +10,7 @@ class ShapeError(ValueError, RuntimeError):
 
 class DTypeError(TypeError, RuntimeError):
     """An operation that is not defined for a dtype, or dtypes that do not fit."""
+
+
+class CaptureError(RuntimeError):
+    """A captured step does something that its replay could not repeat faithfully; the message names the line."""

@@ -15,6 +15,7 @@ cdef struct Storage:
 cdef enum:
     N_CLASSES = 176
     FOREIGN = -1
+    CAPTURED = -2             # made while a capture was on: a block of its own, never reused before the capture ends
     TINY = 32                 # bytes of data that fit beside the header in one cache line
     SMALL_CLASSES = 5         # classes 0..4 (up to 256 bytes) are carved from slabs
     HEADER = 64               # bytes before the data of a block that is not tiny, and at the head of a slab
@@ -26,6 +27,7 @@ cdef struct Pool:
     size_t heap_calls         # how often memory was asked of the C library
     size_t heap_bytes         # held from the C library, in use or cached
     size_t slab_overhead      # of them in heads and ends of slabs
+    unsigned long capturing   # the thread whose tensors are being captured; 0: none
 
 cdef Pool pool
 
@@ -44,6 +46,9 @@ cdef extern from *:
 
 cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL
 cdef void storage_free(Storage* s) noexcept
+cdef void start_capture() noexcept
+cdef void end_capture() noexcept
+cdef list live_blocks()
 cdef Storage* storage_foreign(void* data, size_t nbytes, object owner) except NULL
 
 
@@ -55,7 +60,7 @@ cdef inline Storage* storage_new(size_t nbytes) except NULL:
         raise MemoryError(f"cannot allocate {nbytes} bytes")
     size_class = ag_size_class(nbytes)
     s = pool.free[size_class]
-    if s == NULL:
+    if s == NULL or pool.capturing:
         return storage_grow(size_class, nbytes)
     pool.free[size_class] = <Storage*> s.refs
     if size_class >= SMALL_CLASSES:

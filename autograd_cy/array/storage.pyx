@@ -23,11 +23,43 @@ cdef struct Slab:             # the first 64 bytes of a slab, which is aligned t
     int blocks
     int free_blocks           # only meaningful during a sweep
 
-cdef struct ForeignStorage:
+cdef struct Linked:           # the head of every block that is not part of a slab
     Storage base
+    Linked* previous
+    Linked* following
+
+cdef struct ForeignStorage:
+    Linked base
     PyObject* owner
 
+cdef Linked* first_linked = NULL          # all of them, so that the owner of an address can be found
+cdef list slabs = []                      # addresses
+
+cdef extern from "pythread.h" nogil:
+    unsigned long PyThread_get_thread_ident()
+
 pool.cache_limit = DEFAULT_CACHE_LIMIT
+
+
+cdef void link(Storage* s) noexcept:
+    global first_linked
+    cdef Linked* block = <Linked*> s
+    block.previous = NULL
+    block.following = first_linked
+    if first_linked != NULL:
+        first_linked.previous = block
+    first_linked = block
+
+
+cdef void unlink(Storage* s) noexcept:
+    global first_linked
+    cdef Linked* block = <Linked*> s
+    if block.previous != NULL:
+        block.previous.following = block.following
+    else:
+        first_linked = block.following
+    if block.following != NULL:
+        block.following.previous = block.previous
 
 
 cdef inline size_t block_bytes(int size_class) noexcept nogil:
@@ -52,10 +84,23 @@ cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
     cdef Slab* slab
     cdef size_t size = block_bytes(size_class)
     cdef int i
-    pool.heap_calls += 1
+    if pool.capturing:
+        if pool.capturing == PyThread_get_thread_ident():
+            return large_block(CAPTURED, nbytes)
+        s = pool.free[size_class]
+        if s != NULL:                             # another thread than the captured one
+            pool.free[size_class] = <Storage*> s.refs
+            if size_class >= SMALL_CLASSES:
+                pool.cached_bytes -= size
+            s.refs = 1
+            s.nbytes = nbytes
+            s.version = 0
+            return s
     if size_class < SMALL_CLASSES:
+        pool.heap_calls += 1
         if posix_memalign(<void**> &raw, SLAB_BYTES, SLAB_BYTES) != 0:
             raise MemoryError("out of memory: no further slab for small tensors")
+        slabs.append(<uintptr_t> raw)
         pool.heap_bytes += SLAB_BYTES
         slab = <Slab*> raw
         slab.size_class = size_class
@@ -67,6 +112,14 @@ cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
             s.refs = <Py_ssize_t> pool.free[size_class]
             pool.free[size_class] = s
         return prepare(raw + HEADER, size_class, nbytes)
+    return large_block(size_class, nbytes)
+
+
+cdef Storage* large_block(int size_class, size_t nbytes) except NULL:
+    cdef char* raw
+    cdef char* block
+    cdef size_t size = block_bytes(size_class) if size_class != CAPTURED else HEADER + nbytes
+    pool.heap_calls += 1
     raw = <char*> malloc(size + 64 + sizeof(void*))
     if raw == NULL:
         empty_cache()
@@ -76,7 +129,9 @@ cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
     pool.heap_bytes += size
     block = <char*> ((<uintptr_t> raw + sizeof(void*) + 63) & ~<uintptr_t> 63)
     (<char**> block)[-1] = raw
-    return prepare(block, size_class, nbytes)
+    prepare(block, size_class, nbytes)
+    link(<Storage*> block)
+    return <Storage*> block
 
 
 cdef void storage_free(Storage* s) noexcept:
@@ -85,8 +140,13 @@ cdef void storage_free(Storage* s) noexcept:
     cdef size_t size
     if s.size_class == FOREIGN:
         owner = (<ForeignStorage*> s).owner
+        unlink(s)
         free(s)
         Py_DECREF(<object> owner)
+        return
+    if s.size_class == CAPTURED:
+        if not pool.capturing:
+            release_large(s)
         return
     size = block_bytes(s.size_class)
     if pool.cached_bytes + size <= pool.cache_limit:
@@ -98,23 +158,82 @@ cdef void storage_free(Storage* s) noexcept:
 
 
 cdef void release_large(Storage* s) noexcept:
-    pool.heap_bytes -= block_bytes(s.size_class)
+    pool.heap_bytes -= block_bytes(s.size_class) if s.size_class != CAPTURED else HEADER + s.nbytes
+    unlink(s)
     free((<char**> s)[-1])
+
+
+# ---- captures
+
+cdef void start_capture() noexcept:
+    """From here on every new storage of this thread is a block of its own, so that an address names one value."""
+    pool.capturing = PyThread_get_thread_ident()
+
+
+cdef void end_capture() noexcept:
+    """Free the blocks of the capture that nobody refers to any more."""
+    cdef Linked* block = first_linked
+    cdef Linked* following
+    pool.capturing = 0
+    while block != NULL:
+        following = block.following
+        if block.base.size_class == CAPTURED and block.base.refs == 0:
+            release_large(&block.base)
+        block = following
+
+
+cdef list live_blocks():
+    """(address of the data, bytes, address of the Storage) of every storage in use."""
+    cdef Linked* block = first_linked
+    cdef Storage* s
+    cdef Slab* slab
+    cdef size_t size
+    cdef int i
+    cdef list found = []
+    cdef set unused = set()
+    while block != NULL:
+        if block.base.refs > 0 and not (0 <= block.base.size_class and is_cached(&block.base)):
+            found.append((<uintptr_t> block.base.data, block.base.nbytes, <uintptr_t> block))
+        block = block.following
+    for i in range(SMALL_CLASSES):
+        s = pool.free[i]
+        while s != NULL:
+            unused.add(<uintptr_t> s)
+            s = <Storage*> s.refs
+    for address in slabs:
+        slab = <Slab*> <uintptr_t> address
+        size = block_bytes(slab.size_class)
+        for i in range(slab.blocks):
+            s = <Storage*> (<char*> slab + HEADER + i * size)
+            if <uintptr_t> s not in unused:
+                found.append((<uintptr_t> s.data, s.nbytes, <uintptr_t> s))
+    return found
+
+
+cdef bint is_cached(Storage* wanted) noexcept:
+    cdef Storage* s = pool.free[wanted.size_class]
+    while s != NULL:
+        if s == wanted:
+            return True
+        s = <Storage*> s.refs
+    return False
 
 
 cdef Storage* storage_foreign(void* data, size_t nbytes, object owner) except NULL:
     """Memory that belongs to `owner`, which is kept alive as long as the storage."""
-    cdef ForeignStorage* s = <ForeignStorage*> malloc(sizeof(ForeignStorage))
+    cdef ForeignStorage* block = <ForeignStorage*> malloc(sizeof(ForeignStorage))
+    cdef Storage* s = <Storage*> block
     if s == NULL:
         raise MemoryError("out of memory")
-    s.base.refs = 1
-    s.base.data = <char*> data
-    s.base.nbytes = nbytes
-    s.base.version = 0
-    s.base.size_class = FOREIGN
+    s.refs = 1
+    s.data = <char*> data
+    s.nbytes = nbytes
+    s.version = 0
+    s.size_class = FOREIGN
     Py_INCREF(owner)
-    s.owner = <PyObject*> owner
-    return &s.base
+    block.owner = <PyObject*> owner
+    link(s)
+    return s
 
 
 cdef inline Slab* slab_of(Storage* s) noexcept:
@@ -150,6 +269,7 @@ cdef void sweep_slabs(int size_class) noexcept:
     while doomed != NULL:
         following = <Storage*> doomed.refs
         pool.slab_overhead -= SLAB_BYTES - slab_of(doomed).blocks * block_bytes(size_class)
+        slabs.remove(<uintptr_t> slab_of(doomed))
         free(slab_of(doomed))
         pool.heap_bytes -= SLAB_BYTES
         doomed = following

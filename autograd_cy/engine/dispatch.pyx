@@ -28,7 +28,7 @@ from autograd_cy.engine.record cimport (
 )
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport (
-    ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand,
+    ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand, run_loop,
 )
 
 from autograd_cy.array.errors import DTypeError, ShapeError
@@ -153,9 +153,9 @@ cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssiz
     if direct and variants[variant] != NULL:
         if out_layout.numel >= GRAIN:
             with nogil:
-                variants[variant](out_layout.numel, p, attrs)
+                run_loop(loop, dtype, variant, out_layout.numel, p, attrs)
         else:
-            variants[variant](out_layout.numel, p, attrs)
+            run_loop(loop, dtype, variant, out_layout.numel, p, attrs)
         return
     operands[0].data = out
     operands[0].strides = strides_of(out_layout)
@@ -280,7 +280,7 @@ cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except 
     cdef unsigned int mask
     cdef char* p[3]
     p[0], p[1], p[2] = (<Tensor> losses).data, x.data, t.data
-    K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
+    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, p, NULL)
     try:
         out = reduction_of_loss(<Tensor> losses, reduction)
     finally:
@@ -377,7 +377,7 @@ cdef inline PyObject* unary_dense(int opcode, OpInfo* info, Tensor x) except NUL
     cdef PyObject* node
     cdef char* p[2]
     p[0], p[1] = (<Tensor> out).data, x.data
-    K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
+    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, p, NULL)
     if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
         node = node_bare(opcode, 1, info.need[0])
         set_edge(&(<Node> node).edges[0], x)
@@ -415,7 +415,7 @@ cdef inline PyObject* binary_dense(int opcode, OpInfo* info, Tensor x, Tensor y)
     cdef unsigned int mask
     cdef char* p[3]
     p[0], p[1], p[2] = (<Tensor> out).data, x.data, y.data
-    K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
+    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, p, NULL)
     if (wants_grad(x) | wants_grad(y)) and info.dloop[0] >= 0 and grad_enabled():
         mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if y.needs_grad else 0)
         node = node_bare(opcode, 2, mask)
@@ -440,7 +440,7 @@ cdef inline PyObject* binary_number(int opcode, OpInfo* info, Tensor x, double n
     cdef char* p[3]
     p[0], p[1] = (<Tensor> out).data, x.data
     p[2] = <char*> &single if x.dtype_ == FLOAT32 else <char*> &number
-    K.loops[info.loop][x.dtype_][LAST_SCALAR](x.layout.numel, p, NULL)
+    run_loop(info.loop, x.dtype_, LAST_SCALAR, x.layout.numel, p, NULL)
     if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
         node = node_new(opcode, 2, info.need[0])
         set_edge(&(<Node> node).edges[0], x)

@@ -16,7 +16,7 @@ from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, 
 from autograd_cy.engine.operands cimport GRAIN, converted, number_tensor
 from autograd_cy.engine.record cimport check_version, saved_or_raise, unpack
 from autograd_cy.engine.tensor cimport Tensor, tensor_new
-from autograd_cy.kernels.table cimport ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand
+from autograd_cy.kernels.table cimport ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, run_loop
 
 from autograd_cy.ops import TABLE, is_masked
 
@@ -98,7 +98,6 @@ cdef inline int derivatives(Node node, PyObject* g, PyObject** result) except -1
 
 cdef inline PyObject* run_plain(Node node, OpInfo* info, int i, Tensor g) except NULL:
     """The derivative loop for input i where g and at most one saved value share a dense layout; else run_derivative."""
-    cdef const Loop* variants = &K.loops[info.dloop[i]][g.dtype_][0]
     cdef int n = info.n_rule_inputs[i]
     cdef Saved* saved = NULL
     cdef PyObject* out
@@ -118,14 +117,14 @@ cdef inline PyObject* run_plain(Node node, OpInfo* info, int i, Tensor g) except
             single = <float> number
             p[0], p[1] = (<Tensor> out).data, g.data
             p[2] = <char*> &single if g.dtype_ == FLOAT32 else <char*> &number
-            variants[LAST_SCALAR](g.layout.numel, p, NULL)
+            run_loop(info.dloop[i], g.dtype_, LAST_SCALAR, g.layout.numel, p, NULL)
             return out
         if saved.layout != g.layout or saved.storage.version != saved.version:
             return run_derivative(node, info, i, g)
         p[2] = saved.at.data
     out = tensor_new(g.layout, g.dtype_)
     p[0], p[1] = (<Tensor> out).data, g.data
-    variants[ALL_VECTORS](g.layout.numel, p, NULL)
+    run_loop(info.dloop[i], g.dtype_, ALL_VECTORS, g.layout.numel, p, NULL)
     return out
 
 
@@ -227,9 +226,9 @@ cdef PyObject* run_derivative(Node node, OpInfo* info, int i, Tensor g) except N
     if direct and variants[variant] != NULL:
         if layout.numel >= GRAIN:
             with nogil:
-                variants[variant](layout.numel, p, attrs)
+                run_loop(info.dloop[i], g.dtype_, variant, layout.numel, p, attrs)
         else:
-            variants[variant](layout.numel, p, attrs)
+            run_loop(info.dloop[i], g.dtype_, variant, layout.numel, p, attrs)
     else:
         run_strided(variants, n, info.rule_inputs[i], layout, g, saved, p, attrs)
     return out

@@ -18,7 +18,7 @@ from autograd_cy.engine.node cimport Node, is_node, node_release_saved
 from autograd_cy.engine.operands cimport GRAIN, copy_of
 from autograd_cy.engine.pointer_map cimport PointerMap, map_free, map_get, map_set
 from autograd_cy.engine.tensor cimport Tensor, set_grad
-from autograd_cy.kernels.table cimport ALL_VECTORS, K
+from autograd_cy.kernels.table cimport ALL_VECTORS, recording, run_loop
 
 from autograd_cy import ops
 from autograd_cy.engine.gradients import FUNCTIONS
@@ -43,10 +43,10 @@ cdef int add_to(PyObject** place, PyObject* contribution, bint create_graph) exc
         place[0] = contribution
         return 0
     a, b = <Tensor> total, <Tensor> contribution
-    if not create_graph and same_layout(a.layout, b.layout) and a.layout.flags & DENSE and a.dtype_ == b.dtype_ \
+    if not create_graph and not recording() and same_layout(a.layout, b.layout) and a.layout.flags & DENSE and a.dtype_ == b.dtype_ \
             and a.layout.numel < GRAIN and ag_tensor_refs(total) == 2 and a.storage.refs == 1 and a.base == NULL:
         p[0], p[1], p[2] = a.data, a.data, b.data
-        K.loops[ADD_LOOP][a.dtype_][ALL_VECTORS](a.layout.numel, p, NULL)
+        run_loop(ADD_LOOP, a.dtype_, ALL_VECTORS, a.layout.numel, p, NULL)
         Py_DECREF(<object> contribution)
         return 0
     try:
@@ -110,7 +110,7 @@ cdef int accumulate(Tensor leaf, PyObject* total, bint create_graph) except -1:
         return 0
     if same_layout(grad.layout, (<Tensor> total).layout) and grad.layout.flags & DENSE and grad.dtype_ == (<Tensor> total).dtype_:
         p[0], p[1], p[2] = grad.data, grad.data, (<Tensor> total).data
-        K.loops[ADD_LOOP][grad.dtype_][ALL_VECTORS](grad.layout.numel, p, NULL)
+        run_loop(ADD_LOOP, grad.dtype_, ALL_VECTORS, grad.layout.numel, p, NULL)
         grad.storage.version += 1
     else:
         FUNCTIONS["add_"](grad, <object> total)

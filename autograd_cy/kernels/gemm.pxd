@@ -14,6 +14,9 @@ cdef int batched_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t 
                       const char* a, Py_ssize_t lda, Py_ssize_t a_batch_stride, const char* b, Py_ssize_t ldb,
                       Py_ssize_t b_batch_stride, char* c, Py_ssize_t ldc, Py_ssize_t c_batch_stride) except -1
 
-# int64, int32, uint8 (sums wrap around); gemm and batched_gemm call it for these dtypes
-cdef int int_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
-                  const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) except -1
+# The two halves of batched_gemm, for whoever plans first and runs later without the GIL: bind where needs_blas says so, then run.
+cdef int bind_blas() except -1
+cdef bint needs_blas(int dtype, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k) noexcept nogil
+cdef void gemm_run(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+                   const char* a, Py_ssize_t lda, Py_ssize_t a_batch_stride, const char* b, Py_ssize_t ldb,
+                   Py_ssize_t b_batch_stride, char* c, Py_ssize_t ldc, Py_ssize_t c_batch_stride) noexcept nogil

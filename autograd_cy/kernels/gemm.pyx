@@ -6,7 +6,7 @@
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, UINT8, itemsize_of
-from autograd_cy.kernels.table cimport K
+from autograd_cy.kernels.table cimport K, recorder, recording
 
 cdef enum:
     INT_LIMIT = 2147483647      # BLAS takes 32-bit sizes
@@ -102,6 +102,11 @@ cdef inline bint fits_blas(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, Py_ssize_t 
     return max(max(max(m, n), k), max(max(lda, ldb), ldc)) <= INT_LIMIT
 
 
+cdef bint needs_blas(int dtype, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+    """Whether the product goes to a BLAS that is still to be bound."""
+    return dtype <= FLOAT64 and sgemm == NULL and <double>m * <double>n * <double>k >= SMALL
+
+
 cdef inline int known_dtype(int dtype) except -1:
     if dtype != FLOAT32 and dtype != FLOAT64 and dtype != INT64 and dtype != INT32 and dtype != UINT8:
         raise TypeError(f"matmul: expected float32, float64, int64, int32 or uint8, got dtype code {dtype}")
@@ -111,7 +116,7 @@ cdef inline int known_dtype(int dtype) except -1:
 cdef int gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
               const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) except -1:
     # in double: a product of three sizes may overflow an integer
-    if (dtype == FLOAT32 or dtype == FLOAT64) and <double>m * <double>n * <double>k < RELEASE:
+    if (dtype == FLOAT32 or dtype == FLOAT64) and <double>m * <double>n * <double>k < RELEASE and not recording():
         K.small_gemm(dtype, ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
         return 0
     return batched_gemm(dtype, ta, tb, 1, m, n, k, a, lda, 0, b, ldb, 0, c, ldc, 0)
@@ -121,7 +126,26 @@ cdef int batched_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t 
                       const char* a, Py_ssize_t lda, Py_ssize_t a_batch_stride, const char* b, Py_ssize_t ldb,
                       Py_ssize_t b_batch_stride, char* c, Py_ssize_t ldc, Py_ssize_t c_batch_stride) except -1:
     cdef double work = <double>m * <double>n * <double>k
-    cdef Py_ssize_t t, itemsize
+    known_dtype(dtype)
+    if recording():
+        recorder.gemm(dtype, ta, tb, batch, m, n, k, a, lda, a_batch_stride, b, ldb, b_batch_stride, c, ldc, c_batch_stride)
+    if needs_blas(dtype, m, n, k):
+        bind_blas()
+    if work * batch < RELEASE:
+        gemm_run(dtype, ta, tb, batch, m, n, k, a, lda, a_batch_stride, b, ldb, b_batch_stride, c, ldc, c_batch_stride)
+    else:
+        with nogil:
+            gemm_run(dtype, ta, tb, batch, m, n, k, a, lda, a_batch_stride, b, ldb, b_batch_stride, c, ldc, c_batch_stride)
+    return 0
+
+
+cdef void gemm_run(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+                   const char* a, Py_ssize_t lda, Py_ssize_t a_batch_stride, const char* b, Py_ssize_t ldb,
+                   Py_ssize_t b_batch_stride, char* c, Py_ssize_t ldc, Py_ssize_t c_batch_stride) noexcept nogil:
+    """batched_gemm once the dtype is known to be right and, for large products, the BLAS is bound."""
+    cdef double work = <double>m * <double>n * <double>k
+    cdef Py_ssize_t itemsize = itemsize_of(dtype)
+    cdef Py_ssize_t t
     # The row stride of a matrix with one row may be anything; BLAS wants at least the length of a row.
     if (k if ta else m) <= 1:
         lda = m if ta else k
@@ -129,34 +153,16 @@ cdef int batched_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t 
         ldb = k if tb else n
     if m <= 1:
         ldc = n
-    known_dtype(dtype)
-    itemsize = itemsize_of(dtype)
-    a_batch_stride *= itemsize
-    b_batch_stride *= itemsize
-    c_batch_stride *= itemsize
-    if dtype != FLOAT32 and dtype != FLOAT64:
-        for t in range(batch):
-            int_gemm(dtype, ta, tb, m, n, k, a + t * a_batch_stride, lda, b + t * b_batch_stride, ldb,
-                     c + t * c_batch_stride, ldc)
-    elif work < SMALL or not fits_blas(m, n, k, lda, ldb, ldc):
-        # The own kernel takes any size, so that none is refused.
-        if work * batch < RELEASE:
-            for t in range(batch):
-                K.small_gemm(dtype, ta, tb, m, n, k, a + t * a_batch_stride, lda, b + t * b_batch_stride, ldb,
-                             c + t * c_batch_stride, ldc)
+    for t in range(batch):
+        if dtype != FLOAT32 and dtype != FLOAT64:
+            int_gemm(dtype, ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
+        elif work < SMALL or not fits_blas(m, n, k, lda, ldb, ldc):       # the own kernel takes any size, so that none is refused
+            K.small_gemm(dtype, ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
         else:
-            with nogil:
-                for t in range(batch):
-                    K.small_gemm(dtype, ta, tb, m, n, k, a + t * a_batch_stride, lda, b + t * b_batch_stride, ldb,
-                                 c + t * c_batch_stride, ldc)
-    else:
-        if sgemm == NULL:
-            bind_blas()
-        with nogil:
-            for t in range(batch):
-                blas_gemm(dtype, ta, tb, m, n, k, a + t * a_batch_stride, lda, b + t * b_batch_stride, ldb,
-                          c + t * c_batch_stride, ldc)
-    return 0
+            blas_gemm(dtype, ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
+        a += a_batch_stride * itemsize
+        b += b_batch_stride * itemsize
+        c += c_batch_stride * itemsize
 
 
 # Unsigned, so that an overflow wraps instead of being undefined.
@@ -183,20 +189,16 @@ cdef void int_product(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const integer* a
                     c[i * ldc + j] += x * b[p * bk + j * bn]
 
 
-cdef int int_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
-                  const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) except -1:
+cdef void int_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
+                   const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) noexcept nogil:
     cdef Py_ssize_t am = 1 if ta else lda, ak = lda if ta else 1
     cdef Py_ssize_t bk = 1 if tb else ldb, bn = ldb if tb else 1
-    known_dtype(dtype)
-    with nogil:
-        if dtype == INT64:
-            int_product(m, n, k, <const unsigned long long*>a, am, ak, <const unsigned long long*>b, bk, bn,
-                        <unsigned long long*>c, ldc)
-        elif dtype == INT32:
-            int_product(m, n, k, <const unsigned int*>a, am, ak, <const unsigned int*>b, bk, bn, <unsigned int*>c, ldc)
-        else:
-            int_product(m, n, k, <const unsigned char*>a, am, ak, <const unsigned char*>b, bk, bn, <unsigned char*>c, ldc)
-    return 0
+    if dtype == INT64:
+        int_product(m, n, k, <const unsigned long long*>a, am, ak, <const unsigned long long*>b, bk, bn, <unsigned long long*>c, ldc)
+    elif dtype == INT32:
+        int_product(m, n, k, <const unsigned int*>a, am, ak, <const unsigned int*>b, bk, bn, <unsigned int*>c, ldc)
+    else:
+        int_product(m, n, k, <const unsigned char*>a, am, ak, <const unsigned char*>b, bk, bn, <unsigned char*>c, ldc)
 
 
 def _call_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,

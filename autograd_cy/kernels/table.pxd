@@ -109,4 +109,40 @@ cdef struct Kernels:
     void (*small_gemm)(int dtype, int ta, int tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a,
                        Py_ssize_t lda, const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) noexcept nogil
 
+    # -1, or the first of n contiguous elements that lies outside [0, 1]; NaN passes
+    Py_ssize_t (*outside_unit)(int dtype, Py_ssize_t n, const char* x) noexcept nogil
+
 cdef Kernels K
+
+# What a capture (graph/recorder.pyx) sets while it is on, and NULL otherwise.  The entries of K that are not loops lead through
+# the recorder then.  Everything that changes a tensor's memory outside K and `run_loop`, or that brings a value of it to Python,
+# has to tell: through the functions below.
+cdef struct Recorder:
+    void (*loop)(int loop, int dtype, int variant, Py_ssize_t n, char** p, const double* attrs) noexcept nogil
+    void (*gemm)(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
+                 Py_ssize_t a_batch, const char* b, Py_ssize_t ldb, Py_ssize_t b_batch, char* c, Py_ssize_t ldc,
+                 Py_ssize_t c_batch) noexcept nogil
+    int (*escape)(object what) except -1
+    int (*call)(object function, list inputs, list outputs) except -1
+    int (*update)(object group, object state, object parameter) except -1
+
+cdef Recorder recorder
+
+
+cdef inline bint recording() noexcept nogil:
+    """Whether a capture is on (in some thread)."""
+    return recorder.loop != NULL
+
+
+cdef inline void run_loop(int loop, int dtype, int variant, Py_ssize_t n, char** p, const double* attrs) noexcept nogil:
+    """A loop over n contiguous elements."""
+    if recorder.loop != NULL:
+        recorder.loop(loop, dtype, variant, n, p, attrs)
+    K.loops[loop][dtype][variant](n, p, attrs)
+
+
+cdef inline int escape(object what) except -1:
+    """A value of a tensor goes to Python (`what`: "item()"): a captured step may not depend on it."""
+    if recorder.loop != NULL:
+        return recorder.escape(what)
+    return 0
