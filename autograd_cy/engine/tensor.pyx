@@ -20,7 +20,7 @@ from autograd_cy.engine.object cimport (
     PyObject_ClearWeakRefs, PyObject_GC_Del, PyObject_GenericSetAttr, PyTypeObject, ag_alloc, ag_free, ag_set_slots, ag_track,
     AG_TYPE, ag_set_in_type, ag_untrack, visitproc,
 )
-from autograd_cy.kernels.table cimport escape
+from autograd_cy.kernels.table cimport escape, recorder, recording
 
 import weakref
 
@@ -124,6 +124,8 @@ cdef class Tensor:
     @property
     def grad(self):
         """The gradient that backward passes accumulated: a tensor of the same shape and dtype, or None."""
+        if recording():
+            recorder.leaf(self, True)
         return None if self.grad_ == NULL else <object> self.grad_
 
     @grad.setter
@@ -569,6 +571,8 @@ cdef PyObject* tensor_make(PyTypeObject* cls, PyObject* args, PyObject* kwargs) 
 cdef int set_grad(Tensor t, PyObject* value) noexcept:
     """Put a gradient in place; one that has a history closes a cycle, which the collector must see."""
     cdef PyObject* old = t.grad_
+    if recording():
+        recorder.leaf(t, False)
     if value != NULL:
         Py_INCREF(<object> value)
         if (<Tensor> value).node != NULL or (<Tensor> value).flags & CYCLIC:
