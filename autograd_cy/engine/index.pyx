@@ -155,6 +155,10 @@ cdef list mask_arrays(Tensor mask):
     return [own(contiguous_of(slice_axes(rows, ((None, None, None), (i, 1, 1)), (rows.layout.dims[0],)))) for i in range(mask.layout.ndim)]
 
 
+cdef bint shares_memory(Tensor a, Tensor b) noexcept:
+    return a.storage == b.storage
+
+
 cdef Plan make_plan(Tensor x, list items, str name):
     cdef Plan plan = Plan()
     cdef list slices = []
@@ -213,7 +217,7 @@ cdef Plan make_plan(Tensor x, list items, str name):
                          f"against each other") from None
     plan.position = where[0] if where[len(where) - 1] - where[0] == len(where) - 1 else 0
     plan.arrays = [own(contiguous_of(expand(a, plan.shape))) for a in plan.arrays]
-    if plan.arrays and any([a.untyped_storage() == i.untyped_storage() for a in plan.arrays for i in items if isinstance(i, Tensor)]):
+    if any([shares_memory(<Tensor> a, <Tensor> i) for a in plan.arrays for i in items if isinstance(i, Tensor)]):
         plan.arrays = [clone(a) for a in plan.arrays]
     return plan
 

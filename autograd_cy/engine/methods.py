@@ -189,7 +189,7 @@ def _from_bytes(cls, data, sizes, dtype, requires_grad):
 def __reduce_ex__(self, protocol):
     if not self.is_leaf:
         _copied(self)
-    creation.escapes("pickle")
+    creation.escapes("pickling")
     values = creation.numpy(shape.contiguous_tensor(shape.detach(self)))
     return _from_bytes, (type(self), values.tobytes(), self.shape, self.dtype.name, self.requires_grad)
 

@@ -357,7 +357,7 @@ cdef class Tensor:
         return owned(operators.binary(opcode, <PyObject*> self, <PyObject*> other))
 
     def __contains__(self, value):
-        escape("in")
+        escape("`in`")
         found = self == value
         if not isinstance(found, Tensor):
             raise TypeError(f"a tensor holds numbers, so that {type(value).__name__} can't be in it")

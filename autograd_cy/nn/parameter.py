@@ -33,7 +33,7 @@ class Parameter(Tensor):
         return copy
 
     def __reduce_ex__(self, protocol):
-        creation.escapes("pickle")
+        creation.escapes("pickling")
         return _rebuild, (type(self), self.detach().numpy(), self.requires_grad)
 
     def __repr__(self):
