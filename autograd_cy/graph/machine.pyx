@@ -22,7 +22,7 @@ from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
 from autograd_cy.kernels.table cimport ALL_VECTORS, BLOCK, FIRST_SCALAR, K, LAST_SCALAR, N_VARIANTS, Loop, Operand
 
 from autograd_cy import ops
-from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Program
+from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Buffer, Program, coalesced
 
 cdef enum:
     MAX_GROUP_OPERANDS = 6    # of one map in a group
@@ -111,10 +111,10 @@ cdef class Machine:
         self.index = {b.id: i for i, b in enumerate(self.buffers)}
         self.uses = [[] for _ in self.buffers]
         self.sources, self.updates, self.ints, self.numbers = [], [], [], []
-        self.written = sorted({self.index[v.buffer] for i in program.instructions for v in i.writes
+        self.written = sorted({self.index[v.buffer] for instruction in program.instructions for v in instruction.writes
                                if self.buffers[self.index[v.buffer]].kind == EXTERNAL})
         self.arena_bytes, self.n_steps = plan.nbytes, len(program.instructions)
-        self.n_all = self.n_steps + sum([len(i.extra) for i in program.instructions if i.kernel == "group"])
+        self.n_all = self.n_steps + sum([len(instruction.extra) for instruction in program.instructions if instruction.kernel == "group"])
         self.steps = <Step*> calloc(max(self.n_all, 1), sizeof(Step))
         if self.steps == NULL:
             raise MemoryError("out of memory for the steps of a program")
@@ -240,7 +240,7 @@ cdef class Machine:
                 whole = [s for s, size in zip(view.strides, view.shape, strict=True) if size != 1]
                 direct = direct and view.shape == out.shape and whole == [
                     s for s, size in zip(out.strides, out.shape, strict=True) if size != 1]
-        if direct and step.variants[variant] != NULL and (out.numel == 1 or is_dense(out)):
+        if direct and step.variants[variant] != NULL and (out.numel == 1 or out.is_dense):
             step.loop = step.variants[variant]
             return
         step.kind = STRIDED
@@ -294,33 +294,6 @@ cdef class Machine:
     def instance(self):
         """Memory for one run at a time."""
         return Instance(self)
-
-
-def is_dense(view):
-    """Whether the elements fill one piece of memory, in whatever order of the axes."""
-    step = 1
-    for stride, size in sorted([(s, n) for s, n in zip(view.strides, view.shape, strict=True) if n != 1]):
-        if stride != step:
-            return False
-        step *= size
-    return True
-
-
-def coalesced(shape, strides):
-    """Shape and several strides with axes of size 1 dropped and neighbours joined that all can be walked as one."""
-    dims, kept = [], [[] for _ in strides]
-    for axis in range(len(shape)):
-        if shape[axis] == 1:
-            continue
-        if dims and all([k[-1] == s[axis] * shape[axis] for k, s in zip(kept, strides, strict=True)]):
-            dims[-1] *= shape[axis]
-            for k, s in zip(kept, strides, strict=True):
-                k[-1] = s[axis]
-        else:
-            dims.append(shape[axis])
-            for k, s in zip(kept, strides, strict=True):
-                k.append(s[axis])
-    return dims, kept
 
 
 cdef class Instance:
@@ -695,7 +668,6 @@ class OwnPlaces:
 
 def evaluate(instruction, contents):
     """Run one instruction on constants: contents {buffer id: bytes} of what it reads -> {buffer id: bytes} of what it writes."""
-    from autograd_cy.graph.program import Buffer
     sizes = {}
     for view in instruction.writes:
         sizes[view.buffer] = max(sizes.get(view.buffer, 0), view.extent[1])

@@ -589,8 +589,9 @@ cdef void note_update(const char* kernel, int dtype, Py_ssize_t n, char* p, cons
         if r.pending_update is None:
             raise CaptureError(f"{name} was called by something else than an optimiser at {place(user_line())}")
         gradient = flat(r, g, dtype, (n,), "r")
-        state = [flat(r, s, dtype, (n,), "u") if s != NULL else None for s in (first, second, third)]
-        r.note(name, name, (flat(r, p, dtype, (n,), "u"), gradient, *state), "uruuu", (dtype, n, a, b, c), (), tuple(r.pending_update))
+        r.note(name, name, (flat(r, p, dtype, (n,), "u"), gradient, flat(r, first, dtype, (n,), "u") if first != NULL else None,
+                            flat(r, second, dtype, (n,), "u") if second != NULL else None,
+                            flat(r, third, dtype, (n,), "u") if third != NULL else None), "uruuu", (dtype, n, a, b, c), (), tuple(r.pending_update))
         r.pending_update = None
     except BaseException as error:
         r.error = r.error or error
