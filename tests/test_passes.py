@@ -13,9 +13,11 @@ from random_programs import F32, Maker
 from autograd_cy.graph.passes.common_subexpressions import common_subexpressions
 from autograd_cy.graph.passes.dead_code import dead_code
 from autograd_cy.graph.passes.fold import fold
+from autograd_cy.graph.passes.fuse import fuse
 from autograd_cy.graph.passes.simplify import simplify
 
-PASSES = {"fold": lambda p: fold(p, evaluate), "common_subexpressions": common_subexpressions, "dead_code": dead_code, "simplify": simplify}
+PASSES = {"fold": lambda p: fold(p, evaluate), "common_subexpressions": common_subexpressions, "dead_code": dead_code, "simplify": simplify,
+          "fuse": lambda p: fuse(p, 8)}
 
 
 def check(seed, n, chosen):
