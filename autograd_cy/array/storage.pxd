@@ -49,6 +49,7 @@ cdef void storage_free(Storage* s) noexcept
 cdef void start_capture() noexcept
 cdef void end_capture() noexcept
 cdef list live_blocks()
+cdef list captured_blocks()
 cdef Storage* storage_foreign(void* data, size_t nbytes, object owner) except NULL
 
 

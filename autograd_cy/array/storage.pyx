@@ -34,6 +34,7 @@ cdef struct ForeignStorage:
 
 cdef Linked* first_linked = NULL          # all of them, so that the owner of an address can be found
 cdef list slabs = []                      # addresses
+cdef list fresh = []                      # (address of the data, bytes, address of the Storage) of what the capture allocated
 
 cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
@@ -131,6 +132,8 @@ cdef Storage* large_block(int size_class, size_t nbytes) except NULL:
     (<char**> block)[-1] = raw
     prepare(block, size_class, nbytes)
     link(<Storage*> block)
+    if size_class == CAPTURED:
+        fresh.append((<uintptr_t> block + HEADER, nbytes, <uintptr_t> block))
     return <Storage*> block
 
 
@@ -180,6 +183,13 @@ cdef void end_capture() noexcept:
         if block.base.size_class == CAPTURED and block.base.refs == 0:
             release_large(&block.base)
         block = following
+
+
+cdef list captured_blocks():
+    """What this capture has allocated since the last call."""
+    global fresh
+    found, fresh = fresh, []
+    return found
 
 
 cdef list live_blocks():

@@ -18,7 +18,7 @@ from autograd_cy.engine.node cimport Node, is_node, node_release_saved
 from autograd_cy.engine.operands cimport GRAIN, copy_of
 from autograd_cy.engine.pointer_map cimport PointerMap, map_free, map_get, map_set
 from autograd_cy.engine.tensor cimport Tensor, set_grad
-from autograd_cy.kernels.table cimport ALL_VECTORS, recording, run_loop
+from autograd_cy.kernels.table cimport ALL_VECTORS, recorder, recording, run_loop
 
 from autograd_cy import ops
 from autograd_cy.engine.gradients import FUNCTIONS
@@ -94,6 +94,8 @@ cdef int accumulate(Tensor leaf, PyObject* total, bint create_graph) except -1:
     cdef Tensor grad
     cdef PyObject* result
     cdef char* p[3]
+    if recording():
+        recorder.leaf(leaf, True)
     if leaf.grad_ == NULL:
         result = private_copy(total, leaf, create_graph)
         set_grad(leaf, result)
@@ -366,6 +368,8 @@ cdef int run_iterative(Pass run) except -1:
             Py_DECREF(<object> run.running)
         run.running = o                          # with the heap's reference; a failing pass names it
         node = <Node> o
+        if recording():
+            recorder.node(node)
         n = node.n_edges
         if n > run.result_room:
             make_result_room(run, n)

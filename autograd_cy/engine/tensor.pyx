@@ -16,6 +16,7 @@ from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, UINT8, item
 from autograd_cy.array.layout cimport CONTIGUOUS, layout_decref, layout_incref, same_shape, shape_tuple, strides_of, strides_tuple
 from autograd_cy.array.storage cimport storage_decref, storage_incref, wrap_storage
 from autograd_cy.engine.node cimport Node, node_make_cyclic, node_type
+from autograd_cy.kernels.table cimport recorder, recording
 from autograd_cy.engine.object cimport (
     PyObject_ClearWeakRefs, PyObject_GC_Del, PyObject_GenericSetAttr, PyTypeObject, ag_alloc, ag_free, ag_set_slots, ag_track,
     AG_TYPE, ag_set_in_type, ag_untrack, visitproc,
@@ -123,6 +124,8 @@ cdef class Tensor:
     @property
     def grad(self):
         """The gradient that backward passes accumulated: a tensor of the same shape and dtype, or None."""
+        if recording():
+            recorder.leaf(self, True)
         return None if self.grad_ == NULL else <object> self.grad_
 
     @grad.setter
@@ -548,6 +551,8 @@ cdef PyObject* tensor_make(PyTypeObject* cls, PyObject* args, PyObject* kwargs) 
 cdef int set_grad(Tensor t, PyObject* value) noexcept:
     """Put a gradient in place; one that has a history closes a cycle, which the collector must see."""
     cdef PyObject* old = t.grad_
+    if recording():
+        recorder.leaf(t, False)
     if value != NULL:
         Py_INCREF(<object> value)
         if (<Tensor> value).node != NULL or (<Tensor> value).flags & CYCLIC:

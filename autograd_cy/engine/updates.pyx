@@ -13,9 +13,9 @@ from autograd_cy.array.dtype cimport FLOAT64, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_decref, same_shape, shape_tuple, strides_of,
 )
-from autograd_cy.array.storage cimport Storage, storage_decref, storage_new
+from autograd_cy.array.storage cimport Storage, pool, storage_decref, storage_new
 from autograd_cy.engine.tensor cimport Tensor, set_grad, tensor_new
-from autograd_cy.kernels.table cimport K
+from autograd_cy.kernels.table cimport K, recorder, recording
 
 from autograd_cy.engine.modes import enable_grad
 
@@ -25,10 +25,13 @@ cdef enum:
 cdef Tensor new_state(Tensor p):
     """Zeros of the shape and dtype of p, contiguous."""
     cdef Layout* plain = layout_contiguous(p.layout.ndim, p.layout.dims)
+    cdef unsigned long capturing = pool.capturing
     cdef Tensor made
+    pool.capturing = 0                            # a captured step finds its state outside, as the next one will
     try:
         made = take(tensor_new(plain, p.dtype_))
     finally:
+        pool.capturing = capturing
         layout_decref(plain)
     memset(made.data, 0, p.layout.numel * itemsize_of(p.dtype_))
     return made
@@ -109,14 +112,10 @@ cdef class State:
 
 
 cdef class SGDState(State):
-    cdef public Tensor momentum_buffer
-
     names = ("momentum_buffer",)
 
 
 cdef class CountedState(State):
-    cdef long long steps
-
     @property
     def step(self):
         """Number of updates so far; may be set from a number or a tensor of one element."""
@@ -128,14 +127,10 @@ cdef class CountedState(State):
 
 
 cdef class AdamState(CountedState):
-    cdef public Tensor exp_avg, exp_avg_sq, max_exp_avg_sq
-
     names = ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
 
 cdef class RMSpropState(CountedState):
-    cdef public Tensor square_avg, momentum_buffer, grad_avg
-
     names = ("step", "square_avg", "momentum_buffer", "grad_avg")
 
 
@@ -188,6 +183,8 @@ cdef int check(Tensor t, Tensor p, str what) except -1:
 cdef Tensor gradient(Tensor p):
     """p's gradient, checked and contiguous; None if it has none."""
     cdef Tensor g
+    if recording():
+        recorder.leaf(p, True)
     if p.grad_ == NULL:
         return None
     g = <Tensor> p.grad_
@@ -279,6 +276,8 @@ cdef int sgd(groups, state) except -1:
                 buf.storage.version += 1
             values_open(p, &v)
             n = p.layout.numel
+            if recording():
+                recorder.update(group, s if momentum != 0.0 else None, p)
             if n < MANY:
                 K.sgd(p.dtype_, n, v.data, g.data, buffer, lr, momentum, dampening, decay, nesterov, maximize, first)
             else:
@@ -342,6 +341,8 @@ cdef int adam(groups, state) except -1:
             m.storage.version += 1
             sq.storage.version += 1
             n = p.layout.numel
+            if recording():
+                recorder.update(group, s, p)
             if n < MANY:
                 K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, lr, beta1, beta2, eps, decay, decoupled, maximize,
                        steps)
@@ -407,6 +408,8 @@ cdef int rmsprop(groups, state) except -1:
             s.steps += 1
             sq.storage.version += 1
             n = p.layout.numel
+            if recording():
+                recorder.update(group, s, p)
             if n < MANY:
                 K.rmsprop(p.dtype_, n, v.data, g.data, sq.data, buffer, mean, lr, alpha, eps, decay, momentum,
                           maximize)

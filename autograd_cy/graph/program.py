@@ -58,8 +58,18 @@ class View(NamedTuple):
     def is_contiguous(self):
         """Row-major without gaps."""
         step = 1
-        for size, stride in zip(reversed(self.shape), reversed(self.strides)):
+        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if size != 1 and stride != step:
+                return False
+            step *= size
+        return True
+
+    @property
+    def is_dense(self):
+        """The elements fill one piece of memory, in whatever order of the axes."""
+        step = 1
+        for stride, size in sorted((s, n) for s, n in zip(self.strides, self.shape, strict=True) if n != 1):
+            if stride != step:
                 return False
             step *= size
         return True
@@ -68,7 +78,7 @@ class View(NamedTuple):
     def extent(self):
         """(first byte, byte after the last) that the view touches, relative to the buffer."""
         low = high = 0
-        for size, stride in zip(self.shape, self.strides):
+        for size, stride in zip(self.shape, self.strides, strict=True):
             if size == 0:
                 return self.offset, self.offset
             if stride > 0:
@@ -80,13 +90,13 @@ class View(NamedTuple):
     def covers(self, buffer):
         """Whether writing the view writes every byte of the buffer (which may be a little longer than its elements need)."""
         distinct = 1
-        for size, stride in zip(self.shape, self.strides):
+        for size, stride in zip(self.shape, self.strides, strict=True):
             distinct *= size if stride else 1
         low, high = self.extent
         return low == 0 and high == distinct * self.itemsize and high >= buffer.nbytes
 
     def __str__(self):
-        sizes = ", ".join(str(size if stride or size == 1 else f"{size}*") for size, stride in zip(self.shape, self.strides))
+        sizes = ", ".join(str(size if stride or size == 1 else f"{size}*") for size, stride in zip(self.shape, self.strides, strict=True))
         return f"{DTYPES[self.dtype].name}[{sizes}]"
 
 
@@ -112,12 +122,12 @@ class Instruction(NamedTuple):
     @property
     def reads(self):
         """Views whose values it depends on."""
-        return [v for v, role in zip(self.operands, self.roles) if v is not None and role != "w"]
+        return [v for v, role in zip(self.operands, self.roles, strict=True) if v is not None and role != "w"]
 
     @property
     def writes(self):
         """Views that it changes."""
-        return [v for v, role in zip(self.operands, self.roles) if v is not None and role != "r"]
+        return [v for v, role in zip(self.operands, self.roles, strict=True) if v is not None and role != "r"]
 
     @property
     def has_effects(self):
@@ -168,7 +178,7 @@ class Program(NamedTuple):
         """Ids of the LOCAL buffers that exactly one instruction writes, all of it at once: values in the sense of SSA."""
         writes = {b.id: [] for b in self.buffers if b.kind == LOCAL}
         for instruction in self.instructions:
-            for view, role in zip(instruction.operands, instruction.roles):
+            for view, role in zip(instruction.operands, instruction.roles, strict=True):
                 if view is not None and role != "r" and view.buffer in writes:
                     writes[view.buffer].append((view, role))
         by_id = self.by_id()
@@ -240,10 +250,27 @@ def operand_text(view, by_id):
 def instruction_text(instruction, by_id):
     """One instruction in print: written = name(read, ...)."""
     written = ", ".join(operand_text(v, by_id) for v in instruction.writes)
-    read = [operand_text(v, by_id) for v, role in zip(instruction.operands, instruction.roles) if v is not None and role == "r"]
+    read = [operand_text(v, by_id) for v, role in zip(instruction.operands, instruction.roles, strict=True) if v is not None and role == "r"]
     read += [f"{number:g}" for number in instruction.numbers]
     place = f"   # {instruction.line[0].rpartition('/')[2]}:{instruction.line[1]}" if instruction.line else ""
     return f"{written or '()'} = {instruction.name}({', '.join(read)}){place}"
+
+
+def coalesced(shape, strides):
+    """Shape and several strides with axes of size 1 dropped and neighbours joined that all can be walked as one."""
+    dims, kept = [], [[] for _ in strides]
+    for axis, size in enumerate(shape):
+        if size == 1:
+            continue
+        if dims and all(k[-1] == s[axis] * size for k, s in zip(kept, strides, strict=True)):
+            dims[-1] *= size
+            for k, s in zip(kept, strides, strict=True):
+                k[-1] = s[axis]
+        else:
+            dims.append(size)
+            for k, s in zip(kept, strides, strict=True):
+                k.append(s[axis])
+    return dims, kept
 
 
 def constant_text(buffer, view):

@@ -125,6 +125,8 @@ cdef struct Recorder:
     int (*escape)(object what) except -1
     int (*call)(object function, list inputs, list outputs) except -1
     int (*update)(object group, object state, object parameter) except -1
+    int (*leaf)(object tensor, bint reads) except -1     # its .grad is about to change; reads: and what it was so far matters
+    int (*node)(object node) except -1                   # its gradient rule is about to run
 
 cdef Recorder recorder
 

@@ -1,0 +1,679 @@
+# Running Programs: instructions bound to memory once, then called one after the other without the interpreter.
+#
+# Relies on kernels/table and program.py; a memory plan says where buffers lie. compile, run and the engines' comparison rely on it.
+#
+# A Machine is a Program made ready: kernels looked up, arguments unpacked.  An Instance is a Machine with memory of its own: several
+# may exist (many models at once, results that must stay), each with addresses filled in, so that a run is a plain loop over calls.
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from autograd_cy.array.dtype cimport itemsize_of
+from autograd_cy.array.layout cimport Layout, layout_decref, layout_strided
+from autograd_cy.array.storage cimport (
+    Storage, UntypedStorage, storage_decref, storage_incref, storage_new,
+)
+from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
+from autograd_cy.engine.updates cimport CountedState
+from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
+from autograd_cy.kernels.table cimport ALL_VECTORS, BLOCK, FIRST_SCALAR, K, LAST_SCALAR, N_VARIANTS, Loop, Operand
+
+from autograd_cy import ops
+from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Buffer, Program, coalesced
+
+cdef enum:
+    MAX_GROUP_OPERANDS = 6    # of one map in a group
+    MAX_RANK = 16
+
+cdef enum Kind:
+    LOOP
+    STRIDED
+    ROWS                      # a loop per row of a matrix, where an operand is one row repeated
+    COPY
+    REDUCE
+    GEMM
+    SMALL_GEMM
+    SOFTMAX
+    SOFTMAX_BACKWARD
+    CROSS_ENTROPY
+    CROSS_ENTROPY_BACKWARD
+    OUTSIDE_UNIT
+    INDEX_OFFSETS
+    GATHER
+    SCATTER
+    SCATTER_ADD
+    SGD
+    ADAM
+    RMSPROP
+    CALL
+    GROUP
+
+cdef dict KINDS = {
+    "copy": COPY, "reduce": REDUCE, "gemm": GEMM, "softmax": SOFTMAX, "softmax_backward": SOFTMAX_BACKWARD,
+    "cross_entropy": CROSS_ENTROPY, "cross_entropy_backward": CROSS_ENTROPY_BACKWARD, "outside_unit": OUTSIDE_UNIT,
+    "index_offsets": INDEX_OFFSETS, "gather": GATHER, "scatter": SCATTER, "scatter_add": SCATTER_ADD, "sgd": SGD, "adam": ADAM,
+    "rmsprop": RMSPROP, "call": CALL, "group": GROUP, "map": LOOP,
+}
+
+cdef struct Step:
+    int kind
+    int n_operands
+    Py_ssize_t n              # elements of a loop; maps of a group
+    char** p                  # addresses of the operands (NULL: an option not in use)
+    Py_ssize_t* ints
+    double* numbers
+    Operand* operands         # of a strided loop
+    Loop loop
+    const Loop* variants
+    long long* counter        # of an update: the steps so far
+    Py_ssize_t place          # (while building) index of the first address, integer, number, operand
+    Py_ssize_t int_place, number_place, operand_place
+
+cdef struct Use:              # where the address of a buffer stands
+    int step
+    int operand
+    Py_ssize_t offset
+
+cdef struct Failure:
+    Py_ssize_t step           # -1: none
+    Py_ssize_t which          # the element that the check found
+
+
+cdef class Machine:
+    """A Program made ready to run. `plan` says where LOCAL buffers lie: offsets {buffer id: byte}, nbytes."""
+
+    cdef readonly object program, plan
+    cdef readonly list buffers            # Buffer of each index
+    cdef readonly dict index              # buffer id -> index
+    cdef readonly list sources            # the instruction of each step
+    cdef readonly list updates            # (step, (group, state, parameter))
+    cdef readonly list written            # indices of EXTERNAL buffers that a run changes
+    cdef readonly Py_ssize_t arena_bytes, scratch_bytes, work
+    cdef Step* steps
+    cdef Py_ssize_t n_steps, n_all        # steps of the program; with the maps inside of groups
+    cdef list uses                        # per buffer index: [(step, operand, offset)]
+    cdef Use* all_uses
+    cdef Py_ssize_t* first_use
+    cdef list ints, numbers, n_pointers, strided
+    cdef Py_ssize_t* int_pool
+    cdef Py_ssize_t n_numbers, n_addresses, n_operands
+    cdef dict constant_places
+    cdef Storage* constants
+    cdef readonly bint needs_interpreter  # Python is called inside
+
+    def __init__(self, program, plan):
+        cdef Py_ssize_t i, k, total
+        self.program, self.plan = program, plan
+        self.buffers = list(program.buffers)
+        self.index = {b.id: i for i, b in enumerate(self.buffers)}
+        self.uses = [[] for _ in self.buffers]
+        self.sources, self.updates, self.ints, self.numbers = [], [], [], []
+        self.written = sorted({self.index[v.buffer] for instruction in program.instructions for v in instruction.writes
+                               if self.buffers[self.index[v.buffer]].kind == EXTERNAL})
+        self.arena_bytes, self.n_steps = plan.nbytes, len(program.instructions)
+        self.n_all = self.n_steps + sum([len(instruction.extra) for instruction in program.instructions if instruction.kernel == "group"])
+        self.steps = <Step*> calloc(max(self.n_all, 1), sizeof(Step))
+        if self.steps == NULL:
+            raise MemoryError("out of memory for the steps of a program")
+        self.place_constants()
+        total = self.n_steps
+        for i, instruction in enumerate(program.instructions):
+            self.lower(i, instruction)
+            if instruction.kernel == "group":
+                self.steps[i].n = len(instruction.extra)
+                self.ints[self.steps[i].int_place] = total
+                for part in instruction.extra:
+                    self.lower_part(total, part)
+                    total += 1
+        self.int_pool = <Py_ssize_t*> calloc(len(self.ints) + 1, sizeof(Py_ssize_t))
+        self.all_uses = <Use*> calloc(sum([len(u) for u in self.uses]) + 1, sizeof(Use))
+        self.first_use = <Py_ssize_t*> calloc(len(self.uses) + 1, sizeof(Py_ssize_t))
+        if self.int_pool == NULL or self.all_uses == NULL or self.first_use == NULL:
+            raise MemoryError("out of memory for the steps of a program")
+        for i, value in enumerate(self.ints):
+            self.int_pool[i] = value
+        k = 0
+        for i, found in enumerate(self.uses):
+            self.first_use[i] = k
+            for step, operand, offset in found:
+                self.all_uses[k].step, self.all_uses[k].operand, self.all_uses[k].offset = step, operand, offset
+                k += 1
+        self.first_use[len(self.uses)] = k
+        self.n_numbers = len(self.numbers)
+
+    def __dealloc__(self):
+        free(self.steps)
+        free(self.int_pool)
+        free(self.all_uses)
+        free(self.first_use)
+        if self.constants != NULL:
+            storage_decref(self.constants)
+
+    cdef place_constants(self):
+        cdef Py_ssize_t total = 0
+        cdef bytes content
+        self.constant_places = {}
+        for buffer in self.buffers:
+            if buffer.kind == CONSTANT:
+                self.constant_places[buffer.id] = total
+                total += (buffer.nbytes + 15) // 16 * 16 if buffer.nbytes <= 32 else (buffer.nbytes + 63) // 64 * 64
+        self.constants = storage_new(max(total, 1))
+        for buffer in self.buffers:
+            if buffer.kind == CONSTANT:
+                content = buffer.content
+                memcpy(self.constants.data + <Py_ssize_t> self.constant_places[buffer.id], <char*> content, buffer.nbytes)
+
+    cdef lower(self, Py_ssize_t i, instruction):
+        """Fill one step from its instruction."""
+        cdef Step* step = &self.steps[i]
+        cdef int k
+        step.kind = KINDS[instruction.kernel]
+        self.sources.append(instruction)
+        step.place, step.int_place, step.number_place = self.n_addresses, len(self.ints), len(self.numbers)
+        step.operand_place = -1
+        if step.kind == GROUP:
+            n = instruction.operands[0].numel
+            self.ints += [0, n]
+            self.work += n * len(instruction.extra)
+            return
+        step.n_operands = len(instruction.operands)
+        self.n_addresses += step.n_operands
+        for k, view in enumerate(instruction.operands):
+            if view is not None:
+                self.uses[self.index[view.buffer]].append((i, k, view.offset))
+        self.numbers += instruction.numbers
+        if step.kind == LOOP:
+            self.lower_map(step, instruction)
+        elif step.kind == COPY or step.kind == REDUCE:
+            first, second = instruction.operands
+            dims, (one, two) = coalesced(first.shape, (first.strides, second.strides))
+            if step.kind == REDUCE:      # the kernels choose by shape: as the engine calls them
+                dims, one, two = first.shape, first.strides, second.strides
+                self.ints += [instruction.attrs[0], second.dtype, len(dims), *dims, *two, *one]
+            else:
+                self.ints += [len(dims), first.dtype, second.dtype, *dims, *one, *two]
+            self.work += first.numel
+        elif step.kind == GEMM:
+            dtype, _, _, batch, m, n, k_ = instruction.attrs[:7]
+            if needs_blas(dtype, m, n, k_):
+                bind_blas()
+            if batch == 1 and dtype <= 1 and <double> m * n * k_ < 200000:       # what gemm() calls without looking further
+                step.kind = SMALL_GEMM
+            self.ints += instruction.attrs
+            self.work += batch * m * n * k_
+        else:
+            self.ints += [int(a) for a in instruction.attrs]
+            if instruction.operands:
+                self.work += max([v.numel for v in instruction.operands if v is not None])
+            if step.kind in (SGD, ADAM, RMSPROP):
+                self.numbers += [0.0] * 6
+                self.updates.append((i, instruction.extra))
+            elif step.kind == CALL:
+                self.needs_interpreter = True
+
+    cdef lower_map(self, Step* step, instruction):
+        """A plain loop where all operands lie alike in one piece; else a strided one."""
+        cdef int dtype = instruction.attrs[0]
+        cdef int loop = ops.loop_id(instruction.name)
+        cdef int n = len(instruction.operands) - 1
+        cdef int variant = ALL_VECTORS
+        cdef bint direct = True
+        out = instruction.operands[0]
+        self.work += out.numel
+        step.variants = &K.loops[loop][dtype][0]
+        views = [v for v in instruction.operands if v.shape == out.shape]
+        dims, strides = coalesced(out.shape, tuple([v.strides for v in views]))
+        step.n = out.numel
+        for k, view in enumerate(instruction.operands[1:]):
+            alone = view.numel == 1 or not any(view.strides)
+            if alone and out.numel != 1:
+                if n == 2 and k == 1 and variant == ALL_VECTORS:
+                    variant = LAST_SCALAR
+                elif n >= 2 and k == 0:
+                    variant = FIRST_SCALAR
+                else:
+                    direct = False
+            elif view.strides != out.strides and out.numel != 1:
+                whole = [s for s, size in zip(view.strides, view.shape, strict=True) if size != 1]
+                direct = direct and view.shape == out.shape and whole == [
+                    s for s, size in zip(out.strides, out.shape, strict=True) if size != 1]
+        if direct and step.variants[variant] != NULL and (out.numel == 1 or out.is_dense):
+            step.loop = step.variants[variant]
+            return
+        step.kind = STRIDED
+        step.operand_place = self.n_operands
+        self.n_operands += n + 1
+        self.ints += [len(dims), *dims]
+        place = 0
+        for view in instruction.operands:
+            # -1: a single value
+            if view.shape == out.shape:
+                self.ints += [itemsize_of(view.dtype), *strides[place]]
+                place += 1
+            else:
+                self.ints += [-itemsize_of(view.dtype), *[0] * len(dims)]
+
+    cdef lower_part(self, Py_ssize_t i, part):
+        """One map of a group: its addresses move on from block to block by `ints` bytes per element."""
+        cdef Step* step = &self.steps[i]
+        cdef int dtype = part.attrs[0]
+        cdef int loop = ops.loop_id(part.name)
+        cdef int n = len(part.operands) - 1
+        cdef int variant = ALL_VECTORS
+        step.kind, step.n_operands = LOOP, n + 1
+        step.place, step.int_place, step.number_place = self.n_addresses, len(self.ints), len(self.numbers)
+        step.operand_place = -1
+        self.n_addresses += n + 1
+        self.numbers += part.numbers
+        for k, view in enumerate(part.operands):
+            if view.buffer < 0:
+                self.ints.append(0)
+                row = -1 - view.buffer
+                self.scratch_bytes = max(self.scratch_bytes, (row + 1) * BLOCK * 8)
+                self.uses_of_scratch().append((i, k, row * BLOCK * 8))
+                continue
+            alone = view.numel == 1 or not any(view.strides)
+            self.ints.append(0 if alone else itemsize_of(view.dtype))
+            self.uses[self.index[view.buffer]].append((i, k, view.offset))
+            if alone and k:
+                variant = LAST_SCALAR if n == 2 and k == 2 and variant == ALL_VECTORS else FIRST_SCALAR
+        step.variants = &K.loops[loop][dtype][0]
+        step.loop = step.variants[variant]
+        if step.loop == NULL:
+            raise RuntimeError(f"no loop for {part.name} with a single value in this place")
+
+    cdef list uses_of_scratch(self):
+        if "scratch" not in self.index:
+            self.index["scratch"] = len(self.uses)
+            self.uses.append([])
+        return self.uses[self.index["scratch"]]
+
+    def instance(self):
+        """Memory for one run at a time."""
+        return Instance(self)
+
+
+cdef class Instance:
+    """A Machine bound to memory. Not safe for use by two threads at once."""
+
+    cdef readonly Machine machine
+    cdef Step* steps
+    cdef char** addresses
+    cdef double* numbers
+    cdef Operand* operands
+    cdef Storage** storages               # of each buffer
+    cdef Storage* arena
+    cdef Storage* scratch
+    cdef Failure failure
+    cdef object error
+    cdef public bint busy
+
+    def __cinit__(self, Machine machine):
+        cdef Py_ssize_t i, k, n
+        cdef Step* step
+        self.machine = machine
+        self.failure.step = -1
+        n = len(machine.buffers)
+        self.steps = <Step*> calloc(max(machine.n_all, 1), sizeof(Step))
+        self.addresses = <char**> calloc(machine.n_addresses + 1, sizeof(char*))
+        self.numbers = <double*> calloc(machine.n_numbers + 1, sizeof(double))
+        self.operands = <Operand*> calloc(machine.n_operands + 1, sizeof(Operand))
+        self.storages = <Storage**> calloc(n + 1, sizeof(Storage*))
+        if self.steps == NULL or self.addresses == NULL or self.numbers == NULL or self.operands == NULL or self.storages == NULL:
+            raise MemoryError("out of memory for an instance of a program")
+        memcpy(self.steps, machine.steps, machine.n_all * sizeof(Step))
+        for i in range(machine.n_numbers):
+            self.numbers[i] = machine.numbers[i]
+        for i in range(machine.n_all):
+            step = &self.steps[i]
+            step.p = self.addresses + step.place
+            step.ints = machine.int_pool + step.int_place
+            step.numbers = self.numbers + step.number_place
+            if step.operand_place >= 0:
+                step.operands = self.operands + step.operand_place
+                for k in range(step.n_operands):
+                    ints = step.ints[1 + step.ints[0] + k * (1 + step.ints[0])]
+                    step.operands[k].itemsize = abs(ints)
+                    step.operands[k].strides = step.ints + 2 + step.ints[0] + k * (1 + step.ints[0]) if ints > 0 else NULL
+        self.arena = storage_new(max(machine.arena_bytes, 1))
+        if machine.scratch_bytes:
+            self.scratch = storage_new(machine.scratch_bytes)
+            self.set_base(machine.index["scratch"], self.scratch.data)
+        for i, buffer in enumerate(machine.buffers):
+            if buffer.kind == CONSTANT:
+                self.take(i, machine.constants, machine.constants.data + <Py_ssize_t> machine.constant_places[buffer.id])
+            elif buffer.kind == EXTERNAL:
+                self.bind_external(i, buffer.owner)
+            elif buffer.kind == LOCAL and buffer.id in machine.plan.offsets:
+                self.take(i, self.arena, self.arena.data + <Py_ssize_t> machine.plan.offsets[buffer.id])
+        for i, (group, state, parameter) in machine.updates:
+            self.bind_update(i, state)
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.storages != NULL:
+            for i in range(len(self.machine.buffers)):
+                if self.storages[i] != NULL:
+                    storage_decref(self.storages[i])
+        if self.arena != NULL:
+            storage_decref(self.arena)
+        if self.scratch != NULL:
+            storage_decref(self.scratch)
+        free(self.steps)
+        free(self.addresses)
+        free(self.numbers)
+        free(self.operands)
+        free(self.storages)
+
+    # ---- addresses
+
+    cdef void set_base(self, Py_ssize_t index, char* base) noexcept:
+        """Write the address of a buffer wherever it is used."""
+        cdef Machine m = self.machine
+        cdef Py_ssize_t k
+        cdef Use* use
+        cdef Step* step
+        for k in range(m.first_use[index], m.first_use[index + 1]):
+            use = &m.all_uses[k]
+            step = &self.steps[use.step]
+            step.p[use.operand] = base + use.offset
+            if step.operands != NULL:
+                step.operands[use.operand].data = base + use.offset
+
+    cdef void take(self, Py_ssize_t index, Storage* storage, char* base) noexcept:
+        """Bind a buffer to memory that a storage keeps alive."""
+        storage_incref(storage)
+        if self.storages[index] != NULL:
+            storage_decref(self.storages[index])
+        self.storages[index] = storage
+        self.set_base(index, base)
+
+    def bind_external(self, Py_ssize_t index, UntypedStorage owner):
+        """Let a buffer that lives outside be the memory of `owner`."""
+        self.take(index, owner.storage, owner.storage.data)
+
+    cdef void bind_input(self, Py_ssize_t index, Tensor tensor, Py_ssize_t offset) noexcept:
+        """Let an INPUT buffer be the memory of a tensor whose first element stands at `offset`."""
+        if self.storages[index] == tensor.storage and tensor.data - offset == tensor.storage.data:
+            return
+        self.take(index, tensor.storage, tensor.data - offset)
+
+    def bind_inputs(self, tensors):
+        """Bind the arguments of a run."""
+        cdef Machine m = self.machine
+        for view, tensor in zip(m.program.inputs, tensors, strict=True):
+            index = m.index.get(view.buffer)
+            if index is not None:
+                self.bind_input(index, tensor, view.offset)
+
+    def fresh(self, Py_ssize_t index, Py_ssize_t times=1):
+        """New memory for a result buffer (for `times` runs, one after the other)."""
+        cdef Py_ssize_t nbytes = self.machine.buffers[index].nbytes
+        cdef Storage* storage = storage_new(max(nbytes * times, 1))
+        self.take(index, storage, storage.data)
+        storage_decref(storage)
+
+    def is_shared(self, Py_ssize_t index):
+        """Whether somebody else holds the memory of a buffer, or there is none yet."""
+        return self.storages[index] == NULL or self.storages[index].refs > 1
+
+    def tensor(self, view, dims=None, Py_ssize_t step=0):
+        """A tensor on the memory of a buffer; with dims=(n,), of n results that lie `step` bytes apart."""
+        cdef Py_ssize_t shape[MAX_RANK]
+        cdef Py_ssize_t strides[MAX_RANK]
+        cdef Py_ssize_t index = self.machine.index[view.buffer]
+        cdef Storage* storage = self.storages[index]
+        cdef Layout* layout
+        cdef PyObject* o
+        cdef int n = 0
+        if dims is not None:
+            shape[0], strides[0], n = dims[0], step // itemsize_of(view.dtype), 1
+        for size, stride in zip(view.shape, view.strides, strict=True):
+            shape[n], strides[n] = size, stride
+            n += 1
+        layout = layout_strided(n, shape, strides)
+        storage_incref(storage)
+        o = tensor_wrap(storage, layout, self.base(index, view.buffer) + <Py_ssize_t> view.offset, view.dtype)
+        made = <object> o
+        Py_DECREF(made)
+        return made
+
+    cdef char* base(self, Py_ssize_t index, id):
+        kind = self.machine.buffers[index].kind
+        if kind == CONSTANT:
+            return self.machine.constants.data + <Py_ssize_t> self.machine.constant_places[id]
+        if kind == LOCAL and id in self.machine.plan.offsets:
+            return self.arena.data + <Py_ssize_t> self.machine.plan.offsets[id]
+        if kind == INPUT:
+            k = self.machine.first_use[index]
+            return self.steps[self.machine.all_uses[k].step].p[self.machine.all_uses[k].operand] - self.machine.all_uses[k].offset
+        return self.storages[index].data
+
+    def content(self, view):
+        """The bytes of a whole buffer, as they are now."""
+        index = self.machine.index[view.buffer]
+        return (<char*> self.base(index, view.buffer))[:self.machine.buffers[index].nbytes]
+
+    # ---- options of optimisers
+
+    def bind_update(self, Py_ssize_t i, state):
+        """Let an update count in this state."""
+        if isinstance(state, CountedState):
+            self.steps[i].counter = &(<CountedState> state).steps
+
+    def refresh(self, updates):
+        """Read learning rates and the like, as they are now. `updates`: (step, (group, state, parameter)), as in Machine.updates."""
+        cdef double* numbers
+        seen = None
+        for i, (group, _, _) in updates:
+            numbers = self.steps[<Py_ssize_t> i].numbers
+            if group is not seen:
+                seen = group
+                kind = self.steps[<Py_ssize_t> i].kind
+                lr, decay = group["lr"], group["weight_decay"]
+                if kind == SGD:
+                    values = (lr, group["momentum"], group["dampening"], decay)
+                elif kind == ADAM:
+                    values = (lr, *group["betas"], group["eps"], decay)
+                else:
+                    values = (lr, group["alpha"], group["eps"], decay, group["momentum"])
+            for k, value in enumerate(values):
+                numbers[k] = value
+
+    # ---- running
+
+    def run(self, Py_ssize_t times=1, advancing=()):
+        """Run the program `times` times; `advancing`: indices of result buffers that move on by their size after each run."""
+        cdef Py_ssize_t done = 0, i
+        cdef Machine m = self.machine
+        cdef Py_ssize_t* moved = NULL
+        cdef Py_ssize_t n_moved = len(advancing)
+        moved = <Py_ssize_t*> calloc(2 * n_moved + 1, sizeof(Py_ssize_t))
+        if moved == NULL:
+            raise MemoryError("out of memory for a run")
+        for i in range(n_moved):
+            moved[2 * i], moved[2 * i + 1] = advancing[i], m.buffers[advancing[i]].nbytes
+        try:
+            if times == 1 and m.work < 20000:
+                done = self.run_times(1, moved, n_moved)
+            else:
+                with nogil:
+                    done = self.run_times(times, moved, n_moved)
+        finally:
+            free(moved)
+            for index in m.written:
+                self.storages[<Py_ssize_t> index].version += <unsigned int> (done + (self.failure.step >= 0))
+        if self.failure.step >= 0:
+            self.fail()
+
+    def run_step(self, Py_ssize_t i):
+        """Run one instruction."""
+        if execute(self, &self.steps[i]) >= 0:
+            self.failure.step = i
+            self.fail()
+
+    cdef Py_ssize_t run_times(self, Py_ssize_t times, Py_ssize_t* moved, Py_ssize_t n_moved) noexcept nogil:
+        cdef Py_ssize_t t, i, k, n = self.machine.n_steps
+        cdef Py_ssize_t bad
+        cdef Step* steps = self.steps
+        for t in range(times):
+            for i in range(n):
+                bad = execute(self, &steps[i])
+                if bad >= 0:
+                    self.failure.step, self.failure.which = i, bad
+                    return t
+            for k in range(n_moved):
+                self.advance(moved[2 * k], moved[2 * k + 1])
+        return times
+
+    cdef void advance(self, Py_ssize_t index, Py_ssize_t nbytes) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef Step* step
+        cdef Use* use
+        for k in range(self.machine.first_use[index], self.machine.first_use[index + 1]):
+            use = &self.machine.all_uses[k]
+            step = &self.steps[use.step]
+            step.p[use.operand] += nbytes
+            if step.operands != NULL:
+                step.operands[use.operand].data += nbytes
+
+    cdef fail(self):
+        """Raise what eager code would have raised at the step that failed."""
+        cdef Py_ssize_t i = self.failure.step
+        cdef Py_ssize_t bad = self.failure.which
+        cdef Step* step = &self.steps[i]
+        cdef int k
+        source = self.machine.sources[i]
+        where = f", at {source.line[0]}:{source.line[1]}" if source.line else ""
+        self.failure.step = -1
+        if step.kind == CALL:
+            error, self.error = self.error, None
+            raise error
+        if step.kind == CROSS_ENTROPY:
+            raise IndexError(f"cross_entropy: target {(<long long*> step.p[4])[bad]} of row {bad} is not a class: there are "
+                             f"{step.ints[2]} classes, and ignore_index is {step.ints[3]}{where}")
+        if step.kind == OUTSIDE_UNIT:
+            raise RuntimeError(f"binary_cross_entropy: all inputs must lie between 0 and 1; for logits use "
+                               f"binary_cross_entropy_with_logits{where}")
+        for k in range(<int> step.ints[1]):
+            size, value = step.ints[2 + k], (<long long*> step.p[1 + k])[bad]
+            if not -size <= value < size:
+                raise IndexError(f"index: index {value} is out of range for a dim of size {size}{where}")
+
+    cdef Py_ssize_t call(self, Step* step) noexcept:
+        """Python at its place in the program; 0 where it raised."""
+        cdef Py_ssize_t i = step - self.steps
+        try:
+            source = self.machine.sources[i]
+            tensors = [self.tensor(view) for view in source.operands]
+            n = source.attrs[0]
+            source.extra(tensors[n:], tensors[:n])
+            return -1
+        except BaseException as error:
+            self.error = error
+            return 0
+
+
+cdef Py_ssize_t call_python(Instance instance, Step* step) noexcept with gil:
+    return instance.call(step)
+
+
+cdef void run_group(Instance instance, Step* group) noexcept nogil:
+    """The maps of a group, block by block."""
+    cdef Py_ssize_t n = group.ints[1], first = group.ints[0]
+    cdef Py_ssize_t start, size, i
+    cdef char* p[MAX_GROUP_OPERANDS]
+    cdef Step* part
+    cdef int k
+    start = 0
+    while start < n:
+        size = min(n - start, <Py_ssize_t> BLOCK)
+        for i in range(first, first + group.n):
+            part = &instance.steps[i]
+            for k in range(part.n_operands):
+                p[k] = part.p[k] + start * part.ints[k]
+            part.loop(size, p, part.numbers)
+        start += size
+
+
+cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
+    """Run one step; -1, or the element that a check refused."""
+    cdef Py_ssize_t* a = s.ints
+    cdef char** p = s.p
+    cdef const long long* indices[MAX_RANK]
+    cdef Py_ssize_t k
+    if s.kind == LOOP:
+        s.loop(s.n, p, s.numbers)
+    elif s.kind == SMALL_GEMM:
+        K.small_gemm(<int> a[0], <int> a[1], <int> a[2], a[4], a[5], a[6], p[1], a[7], p[2], a[9], p[0], a[11])
+    elif s.kind == ADAM:
+        s.counter[0] += 1
+        K.adam(<int> a[0], a[1], p[0], p[1], p[2], p[3], p[4], s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3], s.numbers[4],
+               <int> a[2], <int> a[3], s.counter[0])
+    elif s.kind == SGD:
+        K.sgd(<int> a[0], a[1], p[0], p[1], p[2], s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3], <int> a[2], <int> a[3], 0)
+    elif s.kind == GROUP:
+        run_group(instance, s)
+    elif s.kind == STRIDED:
+        K.elementwise(s.variants, s.n_operands - 1, <int> a[0], a + 1, s.operands, s.numbers)
+    elif s.kind == REDUCE:
+        K.reduce(<int> a[0], <int> a[1], <int> a[2], a + 3, p[1], a + 3 + a[2], p[0], a + 3 + 2 * a[2], s.numbers[0])
+    elif s.kind == GEMM:
+        gemm_run(<int> a[0], a[1], a[2], a[3], a[4], a[5], a[6], p[1], a[7], a[8], p[2], a[9], a[10], p[0], a[11], a[12])
+    elif s.kind == COPY:
+        K.copy(<int> a[0], a + 3, <int> a[1], p[0], a + 3 + a[0], <int> a[2], p[1], a + 3 + 2 * a[0])
+    elif s.kind == SOFTMAX:
+        K.softmax(<int> a[0], a[1], a[2], p[1], p[0], <int> a[3])
+    elif s.kind == SOFTMAX_BACKWARD:
+        K.softmax_backward(<int> a[0], a[1], a[2], p[1], p[2], p[0], <int> a[3])
+    elif s.kind == CROSS_ENTROPY:
+        return K.cross_entropy(<int> a[0], a[1], a[2], p[3], <const long long*> p[4], p[5], a[3], s.numbers[0], p[0], p[1], p[2])
+    elif s.kind == CROSS_ENTROPY_BACKWARD:
+        K.cross_entropy_backward(<int> a[0], a[1], a[2], p[1], a[3], p[2], <const long long*> p[3], p[4], a[4], s.numbers[0], p[0])
+    elif s.kind == RMSPROP:
+        s.counter[0] += 1
+        K.rmsprop(<int> a[0], a[1], p[0], p[1], p[2], p[3], p[4], s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3],
+                  s.numbers[4], <int> a[3])
+    elif s.kind == GATHER:
+        K.gather(a[0], a[2], <const Py_ssize_t*> p[1], <int> a[3], a + 4, a + 4 + a[3], p[2], p[0])
+    elif s.kind == SCATTER:
+        K.scatter(a[0], a[2], <const Py_ssize_t*> p[1], <int> a[3], a + 4, a + 4 + a[3], p[2], p[0])
+    elif s.kind == SCATTER_ADD:
+        K.scatter_add(<int> a[1], a[2], <const Py_ssize_t*> p[1], <int> a[3], a + 4, a + 4 + a[3], p[2], p[0])
+    elif s.kind == INDEX_OFFSETS:
+        for k in range(a[1]):
+            indices[k] = <const long long*> p[1 + k]
+        return K.index_offsets(a[0], <int> a[1], indices, a + 2, a + 2 + a[1], <Py_ssize_t*> p[0])
+    elif s.kind == OUTSIDE_UNIT:
+        return K.outside_unit(<int> a[0], a[1], p[0])
+    elif s.kind == CALL:
+        return call_python(instance, s)
+    return -1
+
+
+class OwnPlaces:
+    """A plan in which every local buffer keeps a place of its own, for engines that run instructions in an order of theirs."""
+
+    def __init__(self, program):
+        self.offsets, self.nbytes = {}, 0
+        results = {view.buffer for view in program.outputs} | {view.buffer for _, view in program.gradients if view is not None}
+        for buffer in program.buffers:
+            if buffer.kind == LOCAL and buffer.id not in results:
+                self.offsets[buffer.id] = self.nbytes
+                self.nbytes += (buffer.nbytes + 63) // 64 * 64
+
+
+def evaluate(instruction, contents):
+    """Run one instruction on constants: contents {buffer id: bytes} of what it reads -> {buffer id: bytes} of what it writes."""
+    sizes = {}
+    for view in instruction.writes:
+        sizes[view.buffer] = max(sizes.get(view.buffer, 0), view.extent[1])
+    buffers = [Buffer(id, CONSTANT, len(content), "", content) for id, content in contents.items() if id not in sizes]
+    buffers += [Buffer(id, LOCAL, size) for id, size in sizes.items()]
+    program = Program(tuple(buffers), (instruction,))
+    instance = Machine(program, OwnPlaces(program)).instance()
+    instance.run()
+    return {view.buffer: instance.content(view) for view in instruction.writes}
