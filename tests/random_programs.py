@@ -136,7 +136,7 @@ class Maker:
             role = "u" if target in inputs and self.r.random() < 0.5 else "w"
         else:
             target = self.out(BOOL if name == "lt" else dtype, shape)
-        self.add("map", name, (target, *inputs), role + "r" * len(inputs), numbers=(self.r.choice((0.0, -0.0)), 2.0) if name == "clamp" else ())
+        self.add("map", name, (target, *inputs), role + "r" * len(inputs), attrs=(dtype,), numbers=(self.r.choice((0.0, -0.0)), 2.0) if name == "clamp" else ())
 
     def copy(self):
         shape = self.r.choice(self.shapes)

@@ -30,7 +30,7 @@ def common_subexpressions(program):
         if key is not None:
             held = first.setdefault(key, written)
             if held is not written and all(facts.passing(b) for b in written):
-                same.update(zip(written, held))
+                same.update(zip(written, held, strict=True))
                 continue
         for buffer in written:
             version[buffer] += 1
@@ -55,7 +55,7 @@ def _key(instruction, version, facts):
     """(what the instruction computes, the buffers that it writes); None for what must run where it stands."""
     parts, written = [], []
     mergeable = instruction.extra is None and not instruction.has_effects
-    for view, role in zip(instruction.operands, instruction.roles):
+    for view, role in zip(instruction.operands, instruction.roles, strict=True):
         if view is None:
             parts.append(None)
         elif role == "r":

@@ -15,7 +15,7 @@ def dead_code(program):
     live = program.results()
     kept = []
     for instruction in reversed(program.instructions):
-        operands = [(view, role) for view, role in zip(instruction.operands, instruction.roles) if view is not None]
+        operands = [(view, role) for view, role in zip(instruction.operands, instruction.roles, strict=True) if view is not None]
         if not instruction.has_effects and not any(
                 role != "r" and (view.buffer in live or view.buffer not in local) for view, role in operands):
             continue

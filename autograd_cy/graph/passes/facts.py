@@ -28,7 +28,7 @@ class Facts:
         self.last = last = {}
         self.whole = whole = {}
         for i, instruction in enumerate(program.instructions):
-            for view, role in zip(instruction.operands, instruction.roles):
+            for view, role in zip(instruction.operands, instruction.roles, strict=True):
                 if view is None:
                     continue
                 buffer = view.buffer
@@ -66,35 +66,28 @@ def covers(view, buffer):
 def is_dense(view):
     """Whether its elements fill a stretch of memory, each once, in whatever order of dimensions."""
     step = 1
-    for size, stride in zip(reversed(view.shape), reversed(view.strides)):
+    for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if size != 1:
             if stride != step:
                 break
             step *= size
     else:
         return True
-    if 0 in view.shape:
-        return True
-    step = 1
-    for stride, size in sorted((stride, size) for size, stride in zip(view.shape, view.strides) if size != 1):
-        if stride != step:
-            return False
-        step *= size
-    return True
+    return 0 in view.shape or view.is_dense
 
 
 def same_layout(a, b):
     """Whether two views of one shape have their elements in the same places, counted from the first."""
     if a.shape != b.shape:
         return False
-    return a.strides == b.strides or all(s == t for n, s, t in zip(a.shape, a.strides, b.strides) if n != 1)
+    return a.strides == b.strides or all(s == t for n, s, t in zip(a.shape, a.strides, b.strides, strict=True) if n != 1)
 
 
 def one_value(view):
     """The view of shape () of the single value that this view shows throughout, or None."""
     if view.shape == ():
         return view
-    for size, stride in zip(view.shape, view.strides):
+    for size, stride in zip(view.shape, view.strides, strict=True):
         if size == 0 or (stride and size != 1):
             return None
     return View(view.buffer, view.offset, view.dtype, (), ())
@@ -122,7 +115,7 @@ def through(view, outer, source):
     start = sum(low[d] * source.strides[d] for d in dims)
     high = dict(low)
     strides = []
-    for size, stride in zip(view.shape, view.strides):
+    for size, stride in zip(view.shape, view.strides, strict=True):
         if size == 1 or stride == 0:
             strides.append(0)
             continue
@@ -139,11 +132,12 @@ def through(view, outer, source):
 
 def with_reads(instruction, replace):
     """The instruction with `replace(view)` for every view that it only reads, those of a group's parts included."""
-    operands = tuple([replace(v) if v is not None and role == "r" else v for v, role in zip(instruction.operands, instruction.roles)])
+    operands = tuple([replace(v) if v is not None and role == "r" else v
+                      for v, role in zip(instruction.operands, instruction.roles, strict=True)])
     if operands == instruction.operands:
         return instruction
     extra = instruction.extra
     if instruction.kernel == "group":
-        changed = dict(zip(instruction.operands, operands))
+        changed = dict(zip(instruction.operands, operands, strict=True))
         extra = tuple([part._replace(operands=tuple([changed.get(v, v) for v in part.operands])) for part in extra])
     return instruction._replace(operands=operands, extra=extra)

@@ -40,7 +40,7 @@ def fold(program, evaluate=None, limit=LIMIT):
 def _values(instruction, known, facts, evaluate, limit):
     """What the instruction writes, if it is known now and may become a constant."""
     reads = []
-    for view, role in zip(instruction.operands, instruction.roles):
+    for view, role in zip(instruction.operands, instruction.roles, strict=True):
         if view is None:
             continue
         if role == "r":

@@ -88,7 +88,7 @@ class _Walk:
         """The instruction that remains of a map; None for none."""
         for _ in range(8):      # a result may start another rule: enough for any chain in the table
             out = instruction.operands[0]
-            dtype = instruction.operands[-1].dtype
+            dtype = instruction.attrs[0]
             rules = (self.float_rules if dtype <= F64 else FOR_INTEGERS).get(SAME_LOOP.get(instruction.name, instruction.name))
             if not rules or instruction.numbers:
                 return instruction
@@ -106,7 +106,8 @@ class _Walk:
     def apply(self, rule, instruction, out):
         """What the rule makes of the instruction; None where it doesn't hold."""
         bound = {}
-        if not all(map(self.matches, rule.left.args, instruction.operands[1:], [bound] * len(rule.left.args))):
+        inputs = instruction.operands[1:]
+        if len(inputs) != len(rule.left.args) or not all(map(self.matches, rule.left.args, inputs, [bound] * len(inputs))):
             return None
         numbers = {p.name: self.number(v) for p, v in bound.items() if isinstance(p, Constant)}
         if rule.condition is not None and not all(map(rule.condition, numbers.values())):
@@ -117,7 +118,7 @@ class _Walk:
                 return None
             if source.shape != out.shape:
                 source = View(*source[:3], out.shape, (0,) * len(out.shape))
-            return instruction._replace(kernel="copy", name="copy", operands=(out, source), roles="wr")
+            return instruction._replace(kernel="copy", name="copy", operands=(out, source), roles="wr", attrs=())
         if not isinstance(rule.right, Call):
             return None
         operands = [out]
@@ -146,7 +147,8 @@ class _Walk:
                 or SAME_LOOP.get(made.name, made.name) != pattern.name):
             return False
         bound[pattern] = view
-        return all(self.unchanged(v, number) and self.matches(p, v, bound) for p, v in zip(pattern.args, made.operands[1:]))
+        return len(pattern.args) == len(made.operands) - 1 and all(
+            self.unchanged(v, number) and self.matches(p, v, bound) for p, v in zip(pattern.args, made.operands[1:], strict=True))
 
     def number(self, view):
         """The number that a constant view shows throughout, or None."""
