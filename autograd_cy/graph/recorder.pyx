@@ -152,6 +152,15 @@ cdef class Recording:
             self.starts.insert(i, data)
             self.blocks.insert(i, (nbytes, storage, True))
 
+    cdef look_again(self):
+        """Learn of storages that came to life outside of the capture: an optimiser's state in its first step."""
+        known = set(self.starts)
+        for data, nbytes, storage in live_blocks():
+            if data not in known:
+                i = bisect_right(self.starts, data)
+                self.starts.insert(i, data)
+                self.blocks.insert(i, (nbytes, storage, False))
+
     cdef object block_at(self, uintptr_t address, object kind=None):
         """The block that the address lies in; None where no storage has it."""
         cdef Py_ssize_t i
@@ -191,6 +200,9 @@ cdef class Recording:
         block = self.block_at(<uintptr_t> data)
         for size in shape:
             numel *= <Py_ssize_t> size
+        if block is None and (role != "r" or numel > 1):
+            self.look_again()
+            block = self.block_at(<uintptr_t> data)
         if block is None:
             if role != "r" or (numel != 1 and any([s for n, s in zip(shape, strides, strict=True) if n != 1])):
                 if numel:
