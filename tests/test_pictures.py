@@ -3,6 +3,7 @@
 Relies on autograd_cy.graph's picture, live and trace.
 """
 
+import gc
 import re
 import time
 import types
@@ -560,6 +561,19 @@ def test_what_show_raises_stops_the_pass():
     expected = leaf(1.0)
     expected.exp().exp().backward()
     assert x.grad.item() == expected.grad.item()
+
+
+def test_traces_leave_nothing_behind():
+    x = leaf(1.0, 2.0)
+    gc.disable()
+    try:
+        trace_backward((x * x + x).sum())
+        before = ag.memory_stats()["allocated_bytes"]
+        for _ in range(20):
+            trace_backward((x * x + x).sum())
+        assert ag.memory_stats()["allocated_bytes"] == before
+    finally:
+        gc.enable()
 
 
 def test_a_long_trace():

@@ -437,7 +437,7 @@ class Drawing(str):
     __slots__ = ()
 
     def _repr_svg_(self):
-        return str(self) if "<svg" in self[:1000] else None
+        return None if self.startswith("digraph") else str(self)
 
 
 RENDERERS = {".svg": svg, ".dot": dot}
