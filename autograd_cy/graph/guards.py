@@ -39,7 +39,8 @@ _FUNCTION_PARTS = ["__code__", "__defaults__", "__kwdefaults__", "__globals__"]
 _FUNCTIONS = {"builtin_function_or_method", "method_descriptor", "wrapper_descriptor", "method-wrapper", "classmethod_descriptor",
               "cython_function_or_method", "fused_cython_function", "ufunc", "_lru_cache_wrapper"}
 _HEAP = 1 << 9              # Py_TPFLAGS_HEAPTYPE
-_NOT_RUN = {"__repr__", "__str__", "__del__", "__init_subclass__", "__class_getitem__", "__reduce__", "__reduce_ex__",
+_CONSTRUCTORS = ("__new__", "__init__")
+_NOT_RUN = {"__new__", "__init__", "__repr__", "__str__", "__del__", "__init_subclass__", "__class_getitem__", "__reduce__", "__reduce_ex__",
             "__getstate__", "__setstate__", "__dir__", "__format__", "__sizeof__"}
 
 
@@ -58,7 +59,7 @@ class Snapshot(Watch):
     """What a function could read when it was captured.  `check()` is made for every call; everything else for rare ones."""
 
     def __init__(self, fn, args=(), kwargs=None):
-        self.used = set()
+        self.names = self.used = set()        # names that code reads: None for any; and those that it spells
         self._module_class = _loaded("autograd_cy.nn.module", "Module")
         self._optimizer_class = _loaded("autograd_cy.optim.optimizer", "Optimizer")
         self._slot_of = {}          # id -> slot
@@ -188,10 +189,6 @@ class Snapshot(Watch):
         if value is MISSING or type(value) is DType or is_value(value):
             return -1
         slot = self.hold(value, strong or type(value) in _TEMPORARY)
-        if slot >= MAX_OBJECTS:
-            where = origin if isinstance(origin, str) else words.place(self, *origin)
-            raise RuntimeError(f"compile: the step reaches more than {MAX_OBJECTS:,} objects, the last at {where}; pass the data "
-                               "as arguments instead, or as one tensor")
         self._alive.append(value)
         self._slot_of[id(value)] = slot
         self._origin.append(origin)
@@ -205,9 +202,10 @@ class Snapshot(Watch):
         number = len(self._style)
         self._style.append(style)
         self._values += len(values)
-        if self._values > MAX_VALUES:
-            raise RuntimeError(f"compile: the step reaches more than {MAX_VALUES:,} values, the last in {self.name(slot)}; pass the "
-                               "data as arguments instead, or as one tensor")
+        if self._values > MAX_VALUES or len(self.objects) + sum(not is_value(v) for v in values) > MAX_OBJECTS:
+            what = f"{MAX_VALUES:,} values" if self._values > MAX_VALUES else f"{MAX_OBJECTS:,} objects"
+            raise RuntimeError(f"compile: the step reaches more than {what}, the last in {self.name(slot)}; pass the data as arguments "
+                               "instead, or as one tensor")
         depth = len(self._stack)
         children = [-1 if style == words.FUNCTION and j == 0 else self._slot(value, (number, j)) for j, value in enumerate(values)]
         self._stack[depth:] = reversed(self._stack[depth:])          # the first is looked into first
@@ -218,8 +216,7 @@ class Snapshot(Watch):
         while True:
             while self._stack:
                 self._expand(self._stack.pop())
-            if self._anything:
-                self.used = None
+            self.used = None if self._anything else self.names
             if not self._examine() and not self._stack:
                 if not self._late:
                     return
@@ -238,7 +235,7 @@ class Snapshot(Watch):
             if now:
                 found = True
                 names = [n for n in names if n not in now] if len(now) < len(names) else []
-                self._record(kind, slot, now, style, sized=kind in (places.KEYS, places.ATTRS) and style == words.ATTRIBUTE)
+                self._record(kind, slot, now, style)
             if names:
                 self._pending.append((slot, names, kind, style))
         return found
@@ -327,8 +324,7 @@ class Snapshot(Watch):
         self._codes.update(names.nested)
         self._kept.append(code)
         self._anything |= names.dynamic
-        if self.used is not None:
-            self.used |= names.names
+        self.names |= names.names
         slot = self._slot(module_globals, "globals", strong=True)
         self._namespace(slot)
         fresh = [n for n in names.globals if n not in self._globals[slot]]
@@ -349,7 +345,7 @@ class Snapshot(Watch):
     def _instance(self, slot, o, style):
         """Attributes in the __dict__ and the __slots__ of an object."""
         t = type(o)
-        namespace = read_dict(o)
+        namespace = places.make_dict(o) if style == words.ATTRIBUTE else read_dict(o)
         looked_into = False
         if namespace is not None:
             looked_into = True
@@ -370,9 +366,10 @@ class Snapshot(Watch):
 
     def _put_off(self, slot, names, kind, style, t):
         """Watch attributes as soon as code is met that uses their names; at once where it is ours, which is not looked into."""
-        if module_of(t).startswith("autograd_cy."):
-            self._record(kind, slot, names, style, sized=style == words.ATTRIBUTE and kind == places.KEYS)
-        else:
+        ours = module_of(t).startswith("autograd_cy.")
+        if ours or kind == places.KEYS:                         # also when empty: it notices new names
+            self._record(kind, slot, names if ours else [], style, sized=kind == places.KEYS)
+        if not ours:
             self._pending.append((slot, names, kind, style))
 
     def _module(self, slot, m):
@@ -420,7 +417,7 @@ class Snapshot(Watch):
     def _options(self, slot):
         options = self.object(slot)
         self._record(places.KEYS, slot, ["params"], words.KEY)
-        if self.used is None or "param_groups" in self.used:      # the user's code may read lr, too
+        if "param_groups" in self.names:      # the user's code may read lr, too
             self._record(places.KEYS, slot, [k for k in options if k != "params"], words.OPTION)
         else:
             self._record(places.FLAGS, slot, [k for k in STRUCTURE if k in options], words.OPTION)
@@ -444,6 +441,8 @@ class Snapshot(Watch):
                             names[name] = None
                     elif type(name) is str:
                         used[name] = None
+        if not isinstance(self._origin[slot], str):             # named by code, which may make instances
+            names |= dict.fromkeys(n for n in _CONSTRUCTORS if type(places.read_class(cls, n)) is FunctionType)
         if names:
             self._record(places.TYPE, slot, list(names), words.CLASS)
         rest = [n for n in used if n not in names]

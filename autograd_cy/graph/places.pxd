@@ -61,11 +61,11 @@ cdef extern from *:
     PyObject* _PyType_Lookup(PyTypeObject* t, PyObject* name) noexcept
     PyObject* _PyObject_GenericGetAttrWithDict(PyObject* o, PyObject* name, PyObject* d, int suppress) noexcept
     PyObject** _PyObject_GetDictPtr(PyObject* o) noexcept
+    object PyObject_GenericGetDict(object o, void* context)
     Py_ssize_t Py_SIZE(PyObject* o) noexcept
     PyObject* PyDict_GetItemWithError(PyObject* d, PyObject* k) noexcept
     Py_ssize_t PyDict_Size(PyObject* d) noexcept
     int PyDict_Next(PyObject* d, Py_ssize_t* position, PyObject** k, PyObject** value) noexcept
-    int PySet_Size(PyObject* o) noexcept
     void PyErr_Clear() noexcept
 
 # The kinds of records.

@@ -129,6 +129,16 @@ def read_dict(o):
     return None if place == NULL or place[0] == NULL else <object> place[0]
 
 
+def make_dict(o):
+    """As read_dict, but an instance of a Python class gets its dict if it hasn't asked for one yet."""
+    cdef PyObject** place = _PyObject_GetDictPtr(<PyObject*> o)
+    if place == NULL:
+        return None
+    if place[0] == NULL and ag_type_is_heap(AG_TYPE(<PyObject*> o)):
+        return PyObject_GenericGetDict(o, NULL)
+    return None if place[0] == NULL else <object> place[0]
+
+
 cdef list parts(o):
     t = type(o)
     if t is MethodType:

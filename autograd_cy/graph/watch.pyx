@@ -66,7 +66,7 @@ cdef class Watch:
     """Records of what containers held. `check` asks whether they still do; `differences` says what changed."""
 
     def __cinit__(self, *args, **kwargs):
-        self.objects, self.weak, self.values, self.keys, self.record_of, self.extra = [], [], [], [], [], {}
+        self.objects, self.weak, self.values, self.keys, self.record_of, self.class_names, self.extra = [], [], [], [], [], [], {}
         self.deaths = Deaths()
 
     def __dealloc__(self):
@@ -80,6 +80,7 @@ cdef class Watch:
 
     def hold(self, o, strong=False):
         """Make an object a slot; returns its number. It is held by a weak reference where it can be, unless `strong`."""
+        self.class_names.append(type(o).__name__)
         if not strong:
             try:
                 self.objects.append(weakref.ref(o, self.deaths))
@@ -143,6 +144,10 @@ cdef class Watch:
     def start_of(self, int record):
         """The first place of a record."""
         return self.records[record].start
+
+    def class_name(self, int place):
+        """The name of the class of what was at a place, also when it has died."""
+        return self.class_names[self.child[place]]
 
     def is_object(self, int place):
         """Whether a place held a slot rather than a plain value."""
@@ -362,8 +367,9 @@ cdef class Watch:
             if keys is not None and not same_value(self.keys[r.start + i], keys[i]):
                 return [(number, -1, "size", r.n, r.n)]
             value = self.value(r.start + i)
-            if value is now[i] or (value is not MISSING and now[i] is not MISSING
-                                   and (same_truth(value, now[i]) if r.kind == FLAGS else same_value(value, now[i]))):
+            dead = value is None and self.child[r.start + i] >= 0
+            if not dead and (value is now[i] or value is not MISSING and now[i] is not MISSING
+                             and (same_truth(value, now[i]) if r.kind == FLAGS else same_value(value, now[i]))):
                 continue
             found.append((number, r.start + i, "value", value, now[i]))
             if limit is not None:
@@ -395,13 +401,14 @@ cdef class Watch:
     # The same places of another function.
 
     def follow(self, dict roots, set shared):
-        """The objects that the same places lead to from other roots {slot: object}; slots in `shared` must be the same.
+        """The objects, by slot, that the same places lead to from other roots {slot: object}; `shared` slots must be the same.
 
-        Returns the list of objects by slot, or the first difference as in `differences`.
+        Or the first difference: (record, place or -1, what, here, there).
         """
         cdef Record* r
         cdef int i, j, child
         cdef list now, keys, objects = [None] * len(self.objects)
+        cdef dict slot_of = {}
         for i in shared:
             objects[i] = self.object(i)
         for i, o in roots.items():
@@ -409,27 +416,23 @@ cdef class Watch:
         for i in range(self.n_records):
             r = &self.records[i]
             o = objects[r.slot]
-            if o is None:
+            if o is None or r.kind == TYPE:
                 continue
-            if r.kind == TYPE or o is self.object(r.slot) and r.kind != TUPLE and r.kind != PARTS:
-                if r.kind == TYPE or r.kind == BUFFER or r.kind == TENSOR:
-                    continue
             if AG_TYPE(<PyObject*> o) != r.type:
                 return i, -1, "class", <object> <PyObject*> r.type, type(o)
-            if r.kind == TENSOR:
+            if r.kind == TENSOR or r.kind == BUFFER:
                 before = self.object(r.slot)
-                if before is not None and describe_tensor(before) != describe_tensor(o):
-                    return i, -1, "layout", before, o
+                if before is not None and before is not o:
+                    if r.kind == BUFFER and contents(o) != self.extra[i]:
+                        return i, -1, "contents", None, None
+                    if r.kind == TENSOR and describe_tensor(before) != describe_tensor(o):
+                        return i, -1, "layout", before, o
                 continue
-            if r.kind == BUFFER:
-                if contents(o) != self.extra[i]:
-                    return i, -1, "contents", None, None
-                continue
-            keys = self.keys[r.start:r.start + r.n]
+            keys = self.keys_of(i)
             now = read(r.kind, o, keys)
-            if r.kind == DICT and (len(now) != r.n or not all([same_value(x, y) for x, y in zip(keys, dict_keys(o))])):
+            if r.kind == DICT and not (len(now) == r.n and all([same_value(x, y) for x, y in zip(keys, dict_keys(o))])):
                 return i, -1, "size", r.n, len(now)
-            if r.kind not in (KEYS, FLAGS, ATTRS, FUNCTION, PARTS) and r.n != len(now):
+            if r.n != len(now) and r.kind in (ITEMS, TUPLE, SET, DEQUE, CELLS):
                 return i, -1, "size", r.n, len(now)
             for j in range(r.n):
                 child = self.child[r.start + j]
@@ -438,11 +441,15 @@ cdef class Watch:
                     if not (value is now[j] or (same_truth(value, now[j]) if r.kind == FLAGS else same_value(value, now[j]))):
                         return i, r.start + j, "value", value, now[j]
                 elif objects[child] is None:
-                    objects[child] = now[j]
                     if now[j] is MISSING or type(now[j]) is not type(self.object(child)):
                         return i, r.start + j, "value", self.object(child), now[j]
+                    if slot_of.setdefault(id(now[j]), child) != child and not isinstance(now[j], tuple):
+                        return i, r.start + j, "same", slot_of[id(now[j])], now[j]
+                    objects[child] = now[j]
                 elif objects[child] is not now[j] and not (isinstance(now[j], tuple) and same_value(objects[child], now[j])):
-                    return i, r.start + j, "shared", objects[child], now[j]
+                    if child in shared:
+                        return i, r.start + j, "value", objects[child], now[j]
+                    return i, r.start + j, "other", child, now[j]
         return objects
 
 
