@@ -1,4 +1,4 @@
-"""Guards of compiled steps: what a step could read is watched, changes are said in words, and the same places are found elsewhere.
+"""Guards of compiled steps: what a step could read is watched, changes are said in words, places are found in other steps.
 
 Relies on the package only.
 """
@@ -632,6 +632,83 @@ def attribute_of_a_module_that_no_code_reads():
     return step, lambda: (net.__setattr__("epoch", 5), net.__setattr__("note", "x"))
 
 
+@row(None)
+def names_written_as_strings():
+    options = Options(size=3)
+
+    def step(x):
+        x.a = getattr(options, "size", None)
+        x.eval()
+        return hasattr(options, "width")
+    return step, lambda: setattr(options, "losses", 1)
+
+
+@row("attribute 'width' of options was set to 1")
+def name_written_as_a_string_appears():
+    options = Options(size=3)
+
+    def step(x):
+        return hasattr(options, "width")
+    return step, lambda: setattr(options, "width", 1)
+
+
+@row("attribute 'losses' of options was set to 1")
+def names_computed():
+    options = Options(size=3)
+
+    def step(x, name):
+        return getattr(options, name, "size")
+    return step, lambda: setattr(options, "losses", 1)
+
+
+@row("attribute 'negative_slope' of layer changed from 0.01 to 0.2")
+def subclass_of_a_layer():
+    class Leaky(nn.LeakyReLU):
+        pass
+    layer = Leaky()
+
+    def step(x):
+        return layer(x)
+    return step, lambda: setattr(layer, "negative_slope", 0.2)
+
+
+@row("the global 'HELPER_SCALE' changed from 2.0 to 3.0")
+def constructor():
+    class Made:
+        def __init__(self):
+            self.x = HELPER_SCALE
+    known = Made()
+
+    def step():
+        return known, Made()
+    return step, lambda: set_global("HELPER_SCALE", 3.0)
+
+
+@row(None)
+def constructor_that_is_not_called():
+    class Made:
+        def __init__(self):
+            self.x = HELPER_SCALE
+    known = Made()
+
+    def step():
+        return known
+    return step, lambda: set_global("HELPER_SCALE", 3.0)
+
+
+@row("the global 'HELPER_SCALE' changed from 2.0 to 3.0")
+def cached_property_of_a_class():
+    class Made:
+        @functools.cached_property
+        def scale(self):
+            return HELPER_SCALE
+    made = Made()
+
+    def step():
+        return made.scale
+    return step, lambda: set_global("HELPER_SCALE", 3.0)
+
+
 @row("attribute 'factor' of net was set to 7")
 def class_attribute_hidden():
     net = Net()
@@ -961,6 +1038,14 @@ def test_iterators_are_refused():
         "the variable 'lines' of the enclosing function test_iterators_are_refused is a generator, which a replay can't advance"]
 
 
+def test_large_arrays_are_listed():
+    small, large = np.zeros(3), np.zeros(1000)
+
+    def step():
+        return small, large
+    assert guards.snapshot(step).arrays() == [("large", large)]
+
+
 def test_loop_counter():
     def train():
         snapshots = []
@@ -1104,12 +1189,10 @@ def test_nothing_is_kept_alive():
     def step(x):
         return model(x), opt
     snapshot = guards.snapshot(step)
-    set_cell(step, "model", None)
-    set_cell(step, "opt", None)
-    del model, opt
+    model = opt = None
     gc.collect()
     assert [d() is None for d in dead] == [True, False, True]      # lists can't be held weakly, and there is one of parameters
-    assert snapshot.check() == "the variable 'model' of the enclosing function test_nothing_is_kept_alive was removed"
+    assert snapshot.check() == "the variable 'model' of the enclosing function test_nothing_is_kept_alive changed from a Sequential to None"
     del snapshot
     assert dead[1]() is None
 

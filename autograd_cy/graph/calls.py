@@ -18,12 +18,14 @@ IMPURE = {
         "start_new_thread", "start_new", "start_joinable_thread"},
     "sys": {"settrace", "setprofile", "setrecursionlimit", "exit"},
 }
+_PREFIX = {"builtins": "", "io": "", "_io": "", "posix": "os.", "nt": "os.", "_random": "random."}
 _CLOCKS = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 _WRITERS = {"write", "writelines", "read", "readline", "readlines", "readinto", "flush"}
 _PACKAGE = __name__.partition(".")[0]
 _DRAWS = {"rand", "randn", "normal", "uniform", "randint", "choice", "shuffle", "permutation", "integers", "standard_normal",
           "random_sample", "binomial", "poisson", "exponential", "seed", "sample", "beta", "gamma"}
-_ENTROPY = {"urandom", "secrets", "SystemRandom", "uuid", "uuid4", "default_rng", "random", "randbits", "token_bytes", "token_hex"}
+_ENTROPY = {"urandom", "secrets", "SystemRandom", "uuid", "uuid4", "default_rng", "random", "randbits",
+            "token_bytes", "token_hex", "token_urlsafe", "getrandbits"}
 
 
 def _label(function):
@@ -33,7 +35,7 @@ def _label(function):
     if module in IMPURE:
         allowed = IMPURE[module]
         if allowed is None or name in allowed:
-            return {"builtins": name, "io": "open", "_io": "open", "posix": f"os.{name}", "nt": f"os.{name}"}.get(module, f"{module}.{name}")
+            return _PREFIX.get(module, module + ".") + name
         return None
     if owner is None or type(owner) is type(sys):
         return None

@@ -16,13 +16,16 @@ from types import MethodType
 import numpy as np
 
 KINDS = {"CELLS": CELLS, "FUNCTION": FUNCTION, "KEYS": KEYS, "FLAGS": FLAGS, "DICT": DICT, "ATTRS": ATTRS, "DICT_OF": DICT_OF,
-         "ITEMS": ITEMS, "TUPLE": TUPLE, "PARTS": PARTS, "SET": SET, "DEQUE": DEQUE, "TYPE": TYPE, "TENSOR": TENSOR, "BUFFER": BUFFER}
+         "ITEMS": ITEMS, "TUPLE": TUPLE, "PARTS": PARTS, "SET": SET, "DEQUE": DEQUE, "TYPE": TYPE, "TENSOR": TENSOR,
+         "BUFFER": BUFFER}
 globals().update(KINDS)
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "nothing", "__slots__": ()})()
 
 cdef object PARTIAL = functools.partial
+cdef object CACHED = functools.cached_property
 cdef object NUMBER = np.generic
+PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range})
 cdef tuple NUMERIC = (float, int, bool, type(None))
 
 
@@ -41,9 +44,6 @@ def is_value(x):
     if t is slice:
         return is_value(x.start) and is_value(x.stop) and is_value(x.step)
     return issubclass(t, NUMBER) and t.__module__ == "numpy"
-
-PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range})
-
 
 cdef bint same_float(double a, double b) noexcept:
     if a != a:
@@ -147,6 +147,8 @@ cdef list parts(o):
         return [o.func, o.args, o.keywords]
     if t is staticmethod or t is classmethod:
         return [o.__func__]
+    if t is CACHED:
+        return [o.func]
     if t is property:
         return [o.fget]
     attributes = read_dict(o)

@@ -6,6 +6,8 @@
 # *places*, the values it watches. Pointers are compared first, values only where pointers differ. Objects are held by weak
 # references where they can be, so the pointers of a Watch hold only while none of these has died: see Deaths.
 # Nothing here runs code of the user's: no property, no __eq__, no __getattr__.
+#
+# Above 500 lines because a Cython class cannot be divided.
 
 from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_IsContiguous, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
@@ -17,10 +19,10 @@ from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, same
 from autograd_cy.engine.object cimport AG_TYPE, PyTypeObject
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.graph.places cimport (
-    ATTRS, BUFFER, CELLS, DEQUE, DICT, DICT_OF, FLAGS, FUNCTION, ITEMS, KEYS, PARTS, SET, TENSOR, TUPLE, TYPE, PyDict_GetItemWithError,
-    PyDict_Next, PyDict_Size, PyErr_Clear, Py_SIZE, _PyObject_GetDictPtr, _PyType_Lookup, ag_cell, ag_closure, ag_code,
-    ag_defaults, ag_dict_version, ag_inline_count, ag_inline_index, ag_inline_values, ag_kwdefaults, ag_list_items, ag_type_version,
-    attribute, dict_keys, read, same_set, same_truth, same_value,
+    ATTRS, BUFFER, CELLS, DEQUE, DICT, DICT_OF, FLAGS, FUNCTION, ITEMS, KEYS, PARTS, SET, TENSOR, TUPLE, TYPE,
+    PyDict_GetItemWithError, PyDict_Next, PyDict_Size, PyErr_Clear, Py_SIZE, _PyObject_GetDictPtr, _PyType_Lookup, ag_cell,
+    ag_closure, ag_code, ag_defaults, ag_dict_version, ag_inline_count, ag_inline_index, ag_inline_values, ag_kwdefaults,
+    ag_list_items, ag_type_version, attribute, dict_keys, read, same_set, same_truth, same_value,
 )
 
 import weakref
@@ -345,7 +347,8 @@ cdef class Watch:
                 now = read(r.kind, o, self.keys[r.start:r.start + r.n])
                 found += self.compare(r, now, dict_keys(o) if r.kind == DICT else None, limit)
                 if r.size >= 0 and names_in(r) != r.size:
-                    found += [(i, -1, "name", k, read_attribute(o, k) if r.kind == ATTRS else (<dict> o)[k]) for k in self.new_names(r)]
+                    found += [(i, -1, "name", k, read_attribute(o, k) if r.kind == ATTRS else (<dict> o)[k])
+                              for k in self.new_names(r)]
             if limit is not None and len(found) >= limit:
                 break
         return found
@@ -353,10 +356,9 @@ cdef class Watch:
     cdef list compare(self, Record* r, list now, list keys, object limit):
         """What differs between the places of a record and the values that are there now."""
         cdef int i, number = r - self.records
-        cdef PyObject* before
         cdef list found = []
         if r.kind == SET and r.n == len(now):
-            expected = [<object> self.expected[r.start + i] for i in range(r.n)]
+            expected = [self.value(r.start + i) for i in range(r.n)]
             if all([x is y for x, y in zip(expected, now)]) or (
                     all([is_value(x) for x in expected]) and all([is_value(x) for x in now]) and same_set(expected, now)):
                 return found
@@ -421,12 +423,12 @@ cdef class Watch:
             if AG_TYPE(<PyObject*> o) != r.type:
                 return i, -1, "class", <object> <PyObject*> r.type, type(o)
             if r.kind == TENSOR or r.kind == BUFFER:
-                before = self.object(r.slot)
-                if before is not None and before is not o:
+                mine = self.object(r.slot)
+                if mine is not None and mine is not o:
                     if r.kind == BUFFER and contents(o) != self.extra[i]:
                         return i, -1, "contents", None, None
-                    if r.kind == TENSOR and describe_tensor(before) != describe_tensor(o):
-                        return i, -1, "layout", before, o
+                    if r.kind == TENSOR and describe_tensor(mine) != describe_tensor(o):
+                        return i, -1, "layout", mine, o
                 continue
             keys = self.keys_of(i)
             now = read(r.kind, o, keys)

@@ -54,7 +54,7 @@ def _is_dotted(snapshot, slot):
     while not isinstance(origin, str):
         style, slot = snapshot.style(origin[0]), snapshot.container(origin[0])
         if style == ATTRIBUTE:
-            module = snapshot._module_class
+            module = snapshot.module_class
             return bool(module) and isinstance(snapshot.object(slot), module)
         if style not in (ITEM, KEY):
             return False
