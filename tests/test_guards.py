@@ -1370,3 +1370,143 @@ def test_user_line():
     filename, line, function = user_line()            # where we are
     assert (filename, function) == (__file__, "test_user_line")
     assert line == _line("# where we" + " are")
+
+
+# ---- random graphs of objects against a plain walk
+
+class Node:
+    pass
+
+
+class SlotNode:
+    __slots__ = ("a", "b", "__weakref__")
+
+
+def random_value(r, depth, pool):
+    kind = r.randrange(14)
+    if depth <= 0 or kind < 4:
+        return r.choice([1, 2, 1.5, True, None, "a", b"x", (1, 2), float("nan"), 0.0, -0.0, 10**20])
+    if kind == 4 and pool:
+        return r.choice(pool)
+    names = r.sample("abcd", r.randrange(4))
+    if kind == 5:
+        x = tuple(random_value(r, depth - 1, pool) for _ in range(r.randrange(3)))
+    elif kind == 6:
+        x = {n: random_value(r, depth - 1, pool) for n in names}
+    elif kind == 7:
+        x = Node()
+        for n in names:
+            setattr(x, n, random_value(r, depth - 1, pool))
+    elif kind == 8:
+        x = SlotNode()
+        x.a = random_value(r, depth - 1, pool)
+    elif kind == 9:
+        x = ag.zeros(r.randrange(3))
+    elif kind == 10:
+        x = nn.Sequential(nn.Linear(1, 1), nn.LeakyReLU())
+    elif kind == 11:
+        x = np.zeros(r.randrange(4))
+    elif kind == 12:
+        x = {1, 2, r.randrange(5)}
+    else:
+        x = [random_value(r, depth - 1, pool) for _ in range(r.randrange(4))]
+    pool.append(x)
+    return x
+
+
+def random_change(r, pool):
+    x, v = r.choice(pool), random_value(r, 2, pool)
+    kind = r.randrange(4)
+    if type(x) is list:
+        if kind == 0:
+            x.append(v)
+        elif x:
+            x[r.randrange(len(x))] = v
+    elif type(x) is dict:
+        if kind == 0 and x:
+            x.popitem()
+        else:
+            x[r.choice("abcd")] = v
+    elif type(x) is Node:
+        if kind == 0 and x.__dict__:
+            delattr(x, next(iter(x.__dict__)))
+        else:
+            setattr(x, r.choice("abcd"), v)
+    elif type(x) is SlotNode:
+        setattr(x, r.choice("ab"), v)
+    elif type(x) is nn.Sequential:
+        if kind == 0:
+            x.train(not x.training)
+        elif kind == 1:
+            x.append(nn.Tanh())
+        elif kind == 2:
+            x[0].weight = nn.Parameter(ag.zeros(1, 1))
+        else:
+            vars(x)
+    elif type(x) is np.ndarray and x.size:
+        x[0] = r.randrange(3)
+    elif type(x) is set:
+        x.add(r.randrange(9))
+    elif type(x) is ag.Tensor:
+        x.requires_grad_(not x.requires_grad)
+
+
+def fingerprint(x, seen):
+    """What a snapshot should see of a value; `seen` keeps everything alive, so that ids are unique."""
+    if type(x) is float:
+        return "float", x.hex()
+    if x is None or isinstance(x, (int, str, bytes)):
+        return type(x), x
+    if type(x) is tuple:
+        return "tuple", *(fingerprint(v, seen) for v in x)
+    if id(x) in seen:
+        return "again", id(x)
+    seen[id(x)] = x
+    head = type(x), id(x)
+    if type(x) is list:
+        return *head, *(fingerprint(v, seen) for v in x)
+    if type(x) is dict:
+        return *head, *((k, fingerprint(v, seen)) for k, v in x.items())
+    if type(x) in (Node, SlotNode):
+        return *head, *((n, fingerprint(getattr(x, n), seen)) for n in "abcd" if hasattr(x, n))
+    if type(x) is set:
+        return *head, *sorted(x)
+    if type(x) is np.ndarray:
+        return *head, x.tobytes()
+    if isinstance(x, ag.Tensor):
+        return *head, x.requires_grad, x.shape
+    names = ("training", "_items", "weight", "bias", "negative_slope")
+    return *head, *((n, fingerprint(getattr(x, n), seen)) for n in names if hasattr(x, n))
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_objects(block):
+    changed = 0
+    for seed in range(100 * block, 100 * block + 100):
+        r = random.Random(seed)
+        pool = []
+        root = [random_value(r, 5, pool) for _ in range(5)]
+
+        def step():
+            return root, root.a, root.b, root.c, root.d
+        for _ in range(5):
+            snapshot, other = guards.snapshot(step), guards.snapshot(step)
+            rebound = snapshot.rebind(step)
+            assert [id(t) for t in rebound.tensors()] == [id(t) for _, t in snapshot.tensors()]
+            kept = {}
+            before = fingerprint(root, kept)
+            if pool:
+                random_change(r, pool)
+            same = fingerprint(root, {}) == before
+            watch.set_shortcuts(False)
+            try:
+                slowly = other.check()
+            finally:
+                watch.set_shortcuts(True)
+            assert snapshot.check() == slowly
+            assert (slowly is None) == same == (not snapshot.changes()), (seed, slowly)
+            changed += not same
+            if r.random() < 0.3:
+                pool = [x for x in pool if r.random() < 0.6]
+                gc.collect(0)
+    assert changed > 100

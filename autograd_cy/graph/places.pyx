@@ -45,6 +45,7 @@ def is_value(x):
         return is_value(x.start) and is_value(x.stop) and is_value(x.step)
     return issubclass(t, NUMBER) and t.__module__ == "numpy"
 
+
 cdef bint same_float(double a, double b) noexcept:
     if a != a:
         return b != b
