@@ -22,6 +22,7 @@ import pytest
 
 import autograd_cy as ag
 from autograd_cy import nn
+from autograd_cy.array.errors import CaptureError
 from autograd_cy.graph import guards, places, watch
 from autograd_cy.graph.calls import user_line, watch_calls
 
@@ -73,7 +74,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.fc = nn.Linear(2, 2)
-        self.drop = nn.Dropout(0.5) if hasattr(nn, "Dropout") else nn.Identity()
+        self.drop = nn.Dropout(0.5)
         self.layers = [nn.Linear(2, 2), nn.Tanh()]
         self.width = 4
         self.history = []
@@ -533,6 +534,24 @@ def option_of_a_layer():
     def step(x):
         return model(x)
     return step, lambda: setattr(model[1], "negative_slope", 0.2)
+
+
+@row("attribute 'training' of model.1 (Dropout) changed from True to False")
+def dropout_off():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+
+    def step(x):
+        return model(x)
+    return step, model[1].eval
+
+
+@row("attribute 'p' of model.1 (Dropout) changed from 0.5 to 0.1")
+def dropout_rate():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+
+    def step(x):
+        return model(x)
+    return step, lambda: setattr(model[1], "p", 0.1)
 
 
 @row("model.0.weight was replaced by another Parameter")
@@ -1237,7 +1256,7 @@ def test_limit_of_objects(n):
         data["rows"][-1][0] = -1
         assert snapshot.check() == f"item 0 of data['rows'][{n - 1}] changed from {n - 1} to -1"
     else:
-        with pytest.raises(RuntimeError, match=r"more than 10,000 objects, the last in data\['rows'\]; pass the data"):
+        with pytest.raises(CaptureError, match=r"more than 10,000 objects, the last in data\['rows'\]; pass the data"):
             guards.snapshot(step)
 
 
@@ -1246,7 +1265,7 @@ def test_limit_of_values():
 
     def step():
         return data
-    with pytest.raises(RuntimeError, match="more than 200,000 values, the last in data;"):
+    with pytest.raises(CaptureError, match="more than 200,000 values, the last in data;"):
         guards.snapshot(step)
 
 

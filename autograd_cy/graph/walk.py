@@ -17,6 +17,7 @@ from types import CodeType, FunctionType, MemberDescriptorType, MethodType, Modu
 import numpy as np
 
 from autograd_cy.array.dtypes import DType
+from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.creation import Generator
 from autograd_cy.engine.tensor import Tensor
 
@@ -134,7 +135,7 @@ class Walk(Watch):
         self._n_values += len(values)
         if self._n_values > MAX_VALUES or len(self.objects) + sum(not is_value(v) for v in values) > MAX_OBJECTS:
             what = f"{MAX_VALUES:,} values" if self._n_values > MAX_VALUES else f"{MAX_OBJECTS:,} objects"
-            raise RuntimeError(f"compile: the step reaches more than {what}, the last in {self.name(slot)}; pass the data as "
+            raise CaptureError(f"compile: the step reaches more than {what}, the last in {self.name(slot)}; pass the data as "
                                "arguments instead, or as one tensor")
         depth = len(self._stack)
         children = [self._slot(value, (number, j)) for j, value in enumerate(values)]
