@@ -30,6 +30,7 @@ import weakref
 from autograd_cy.graph.places import MISSING, contents, describe_tensor, is_value, read_attribute
 
 cdef bint shortcuts = True
+cdef str ORDER = "_order"           # where a Module lists the names of its attributes
 
 
 def set_shortcuts(value):
@@ -286,7 +287,7 @@ cdef class Watch:
         for i in range(self.n_records):
             if self.records[i].slot == r.slot:
                 known.update(self.keys_of(i))
-        names = read_attribute(<object> r.container, "_order") if r.kind == ATTRS else dict_keys(<object> r.container)
+        names = read_attribute(<object> r.container, ORDER) if r.kind == ATTRS else dict_keys(<object> r.container)
         return [k for k in names if type(k) is str and k not in known and (self.used is None or k in self.used)]
 
     cdef bint same_dict(self, Record* r) except -1:
@@ -459,7 +460,14 @@ cdef class Watch:
 
 cdef Py_ssize_t names_in(Record* r) except -1:
     """How many attributes an instance has: entries of its __dict__, or names that a Module lists."""
-    return PyDict_Size(r.container) if r.kind == KEYS else len(read_attribute(<object> r.container, "_order"))
+    cdef PyObject* names
+    cdef Py_ssize_t size
+    if r.kind == KEYS:
+        return PyDict_Size(r.container)
+    names = attribute(r.container, <PyObject*> ORDER)
+    size = Py_SIZE(names)
+    Py_XDECREF(names)
+    return size
 
 
 cdef void forget(Record* r) noexcept:
