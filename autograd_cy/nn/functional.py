@@ -6,7 +6,7 @@ Whatever the engine has with the same signature is its own function here, not a 
 
 from autograd_cy.array.dtypes import bool as bool_dtype
 from autograd_cy.array.dtypes import int64
-from autograd_cy.engine import creation
+from autograd_cy.engine import creation, random
 from autograd_cy.engine.elementwise import gelu as gelu_exact
 from autograd_cy.engine.elementwise import elu, gelu_tanh, leaky_relu, logsigmoid, relu, sigmoid, silu, softplus, tanh
 from autograd_cy.engine.losses import (
@@ -138,7 +138,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if p == 1.0:
         dropped = where(creation.zeros(input.shape, dtype=bool_dtype), input, 0.0)       # zero times infinity would be NaN
         return input.copy_(dropped) if inplace else dropped
-    mask = (creation.rand(input.shape, dtype=input.dtype) >= p).to(input.dtype) * (1.0 / (1.0 - p))
+    mask = (random.rand(input.shape, dtype=input.dtype) >= p).to(input.dtype) * (1.0 / (1.0 - p))
     return input.mul_(mask) if inplace else input * mask
 
 
