@@ -467,6 +467,8 @@ def zero_grad(self, bint set_to_none=True):
         params = params_of(group)
         for i in range(len(params)):
             p = <Tensor?> params[i]
+            if recording():
+                recorder.leaf(p, not set_to_none)
             if p.grad_ == NULL:
                 continue
             if set_to_none:
