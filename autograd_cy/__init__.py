@@ -46,11 +46,14 @@ inf, nan, pi, e = 1e400, 1e400 - 1e400, 3.141592653589793, 2.718281828459045
 from . import autograd, nn, optim  # noqa: E402  they build on the names above
 
 __all__ = [n for n in dir() if not n.startswith("_")]
-_LAZY = ("data", "utils", "tools", "ops", "linalg")
+_LAZY = ("data", "utils", "tools", "ops", "linalg", "graph")
 
 
 def __getattr__(name):
     if name in _LAZY:
         import importlib
         return importlib.import_module("." + name, __name__)
+    if name == "compile":
+        from .graph import compile
+        return compile
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,13 +10,13 @@ import time
 
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.backward import grad
-from autograd_cy.engine.creation import empty, zeros
-from autograd_cy.engine.modes import enable_grad, is_grad_enabled, no_grad
+from autograd_cy.engine.creation import empty
+from autograd_cy.engine.modes import enable_grad, is_grad_enabled
 from autograd_cy.engine.operands import get_default_dtype
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import trace
-from .links import attach, deliver_gradients, moved, prepare_gradients, version_of
+from .links import attach, deliver_gradients, fitting, moved, prepare_gradients, version_of
 from .machine import Machine, evaluate
 from .passes import optimise
 from .plan import memory_report, plan
@@ -362,7 +362,7 @@ class _Call:
         self._check_versions()
         instance = entry.backward_instances.pop() if entry.backward_instances else entry.backward_machine.instance()
         try:
-            seeds = [_fitting(g, view) for g, view in zip(gradients, entry.backward_program.inputs, strict=True)]
+            seeds = [fitting(g, view) for g, view in zip(gradients, entry.backward_program.inputs, strict=True)]
             instance.bind_inputs(seeds)
             for here, there in entry.shared:
                 instance.share(here, self.instance, there)
@@ -389,27 +389,6 @@ class _Call:
 
 
 # ---- small things
-
-def _fitting(gradient, view):
-    """The gradient in the layout that the backward program reads."""
-    if gradient is None:
-        return zeros(view.shape, dtype=_dtype(view))
-    if gradient.stride() == view.strides and gradient.dtype.code == view.dtype:
-        return gradient
-    made = empty(view.shape, dtype=_dtype(view)).as_strided(view.shape, view.strides) if _dense_like(view) else empty(view.shape, dtype=_dtype(view))
-    with no_grad():
-        made.copy_(gradient)
-    return made
-
-
-def _dense_like(view):
-    return view.is_dense
-
-
-def _dtype(view):
-    from autograd_cy.array.dtypes import DTYPES
-    return DTYPES[view.dtype]
-
 
 def _addresses(state):
     """Where an optimizer's state of one parameter lies."""

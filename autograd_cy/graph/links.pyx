@@ -5,10 +5,15 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
+from libc.string cimport memset
+
+from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport Layout, layout_decref, layout_strided, strides_tuple
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, free_nodes, is_node, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.operands cimport copy_into
 from autograd_cy.engine.record cimport saved_or_raise, set_edge, set_history
-from autograd_cy.engine.tensor cimport Tensor, set_grad
+from autograd_cy.engine.tensor cimport Tensor, set_grad, tensor_new
 from autograd_cy.graph.machine cimport Instance
 
 from autograd_cy.engine.tensor import OPCODES
@@ -155,6 +160,27 @@ def moved(expectations):
         elif address is None or (address and <size_t> (<Tensor> leaf.grad_).data != address):
             return leaf
     return None
+
+
+def fitting(gradient, view):
+    """The gradient as a program reads it: of this dtype and these strides; zeros for None."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Layout* layout
+    cdef int i
+    if gradient is not None and (<Tensor?> gradient).dtype_ == view.dtype and strides_tuple((<Tensor> gradient).layout) == view.strides:
+        return gradient
+    for i in range(<int> len(view.shape)):
+        shape[i], strides[i] = view.shape[i], view.strides[i]
+    layout = layout_strided(<int> len(view.shape), shape, strides)
+    made = <object> tensor_new(layout, view.dtype)
+    Py_DECREF(made)
+    layout_decref(layout)
+    if gradient is None:
+        memset((<Tensor> made).data, 0, (<Tensor> made).layout.numel * itemsize_of(view.dtype))
+    else:
+        copy_into(<Tensor> made, <Tensor> gradient)
+    return made
 
 
 def version_of(Tensor t not None):
