@@ -34,14 +34,23 @@ cdef Copy unnoticed_copy = K.copy         # the kernel itself, past any recorder
 def outside(function, list inputs, list outputs):
     """Compute outside the kernels: function(inputs, outputs) fills the tensors `outputs`, through array_of. A capture takes note of
     the call, and its replays repeat it on their own memory."""
+    tell(function, inputs, outputs)
+    function(inputs, outputs)
+
+
+cdef int tell(object function, list inputs, list outputs) except -1:
     if recording():
         recorder.call(function, inputs, outputs)
-    function(inputs, outputs)
+    return 0
+
+
+cdef object memory_of(Tensor t):
+    return np.asarray(own_buffer(t))
 
 
 def array_of(Tensor t):
     """A NumPy array on the tensor's memory for the functions given to `outside`, of which a capture knows: no value escapes."""
-    return np.asarray(own_buffer(t))
+    return memory_of(t)
 
 
 def write(Tensor t, values):

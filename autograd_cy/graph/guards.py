@@ -17,7 +17,7 @@ from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 import numpy as np
 
 from autograd_cy.array.dtypes import DType
-from autograd_cy.engine.creation import Generator
+from autograd_cy.engine.random import Generator
 from autograd_cy.engine.tensor import Tensor
 
 from . import places, words

@@ -91,9 +91,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     rows = input.movedim(1, -1).reshape(-1, classes)
     flat = target.reshape(-1)
     counts = flat != ignore_index
-    index = where(counts, where(flat < 0, classes, flat), 0)          # a negative class would count from the end
+    index = where(counts, flat, 0)
     try:
-        picked = rows[creation.arange(rows.shape[0]), index]
+        picked = rows.gather(1, index.unsqueeze(1)).squeeze(1)
     except IndexError:
         wrong = counts & ((flat < 0) | (flat >= classes))
         raise IndexError(f"nll_loss: target {int(flat[wrong][0])} is out of range for {classes} classes") from None
