@@ -32,7 +32,9 @@ MAPS = {
     "maximum": lambda a, b: np.where((a > b) | (a != a), a, b), "minimum": lambda a, b: np.where((a < b) | (a != a), a, b),
     "mul.da": _masked(mul), "mul.db": _masked(mul), "div.da": _masked(div), "where": np.where, "lt": np.less, "ge": np.greater_equal,
     "logical_not": lambda x: x == 0, "reciprocal": lambda x: np.ones((), x.dtype) / x, "pow": np.power,
-    "square.dx": _masked(lambda g, x: g * (x + x)), "clamp": None, "bitwise_not": np.invert, "bitwise_or": np.bitwise_or,
+    "square.dx": _masked(lambda g, x: g * (x + x)), "clamp": None, "bitwise_not": np.invert, "bitwise_or": np.bitwise_or, "bitwise_and": np.bitwise_and, "bitwise_xor": np.bitwise_xor,
+    "floor_divide": np.floor_divide, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "pow.da": lambda g, a, b: g * b * a ** (b - 1),
 }
 
 

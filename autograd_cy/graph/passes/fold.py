@@ -47,10 +47,12 @@ def _values(instruction, known, facts, evaluate, limit):
             if view.buffer not in known:
                 return None
             reads.append(view.buffer)
-        elif not facts.passing(view.buffer) or facts.by_id[view.buffer].nbytes > limit:
+        elif not facts.passing(view.buffer):
             return None
     if instruction.has_effects:
         return None
-    if instruction.kernel == "copy" and one_value(instruction.operands[1]) and facts.by_id[instruction.operands[0].buffer].nbytes > FILL_LIMIT:
+    if instruction.kernel == "copy" and one_value(instruction.operands[1]):
+        limit = min(limit, FILL_LIMIT)
+    if any(facts.by_id[view.buffer].nbytes > limit for view in instruction.writes):
         return None
     return evaluate(instruction, {b: known[b] for b in reads})

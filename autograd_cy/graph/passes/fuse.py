@@ -263,9 +263,9 @@ def _group(members, inner, block):
         instruction = member.instruction
         parts.append(instruction._replace(operands=(target, *views), roles="w" + "r" * len(views)))
     operands = dict(sorted(operands.items(), key=lambda item: item[0].shape == ()))      # single values last
-    first = members[0].instruction
-    return Instruction("group", f"group of {len(parts)}", tuple(operands), "".join(operands.values()), (members[0].windows[0].shape[0], height), (),
-                       first.line, tuple(parts))
+    numel = members[0].windows[0].shape[0]
+    return Instruction("group", f"group of {len(parts)}", tuple(operands), "".join(operands.values()), (numel, height),
+                       line=members[0].instruction.line, extra=tuple(parts))
 
 
 def _row(rows, window, block):

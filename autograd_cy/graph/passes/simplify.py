@@ -143,12 +143,18 @@ class _Walk:
             number = self.number(view)
             return number == pattern.value and (number or type(pattern.value) is int or copysign(1, number) == copysign(1, pattern.value))
         number, made = self.made.get(view.buffer, (0, None))
-        if (made is None or made.kernel != "map" or made.operands[0] != view or made.numbers
-                or SAME_LOOP.get(made.name, made.name) != pattern.name):
+        if (made is None or made.kernel != "map" or SAME_LOOP.get(made.name, made.name) != pattern.name or made.numbers
+                or len(pattern.args) != len(made.operands) - 1):
             return False
         bound[pattern] = view
-        return len(pattern.args) == len(made.operands) - 1 and all(
-            self.unchanged(v, number) and self.matches(p, v, bound) for p, v in zip(pattern.args, made.operands[1:], strict=True))
+        for arg, source in zip(pattern.args, made.operands[1:], strict=True):
+            if not self.unchanged(source, number):
+                return False
+            if made.operands[0] != view and source.shape == made.operands[0].shape:      # read in another shape than it was made in
+                source = through(view, made.operands[0], source)
+            if source is None or not self.matches(arg, source, bound):
+                return False
+        return True
 
     def number(self, view):
         """The number that a constant view shows throughout, or None."""
