@@ -11,7 +11,7 @@ from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
 from .engine.creation import (
-    Generator, arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, manual_seed, ones,
+    Generator, arange, as_tensor, asarray, bernoulli, empty, empty_like, eye, from_numpy, full, full_like, linspace, manual_seed, ones,
     ones_like, rand, rand_like, randint, randn, randn_like, randperm, tensor, zeros, zeros_like,
 )
 from .engine.operands import get_default_dtype, set_default_dtype

@@ -42,6 +42,7 @@ from .engine.creation import (
     arange as arange,
     as_tensor as as_tensor,
     asarray as asarray,
+    bernoulli as bernoulli,
     empty as empty,
     empty_like as empty_like,
     eye as eye,

@@ -286,3 +286,24 @@ def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, 
         run_from(self, seed, retain_graph is not None and retain_graph)
     else:
         run_backward([self], [seed], retain_graph, create_graph, inputs, engine)
+
+
+def observed_backward(Tensor root, gradient, bint retain_graph, observer):
+    """As root.backward(gradient), by the iterative engine, which calls observer(node, gradients, results) at every node: the
+    gradients of the node's outputs and those its rules gave to its inputs, None where there is none. It must not keep them."""
+    seed = seed_for(root, gradient, "backward", 0)
+    cdef Pass run = take_pass(retain_graph, False)
+    cdef bint before = swap_grad_mode(False)
+    try:
+        run.observer = observer
+        run.captures = {}                        # captures nothing, but makes the engine stop at every node
+        run_pass(run, [root], [seed], None, ITERATIVE)
+        run.captures = None                      # the leaves' gradients go into grad
+        finish(run)
+    except Exception as error:
+        explain(run, error)
+        raise
+    finally:
+        run.observer = None
+        swap_grad_mode(before)
+        give_back(run)

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT64
 from autograd_cy.array.layout cimport (
-    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_expand, layout_incref, strides_of,
+    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_expand, layout_incref, same_layout, strides_of,
 )
 from autograd_cy.array.storage cimport (
     Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
@@ -19,6 +19,7 @@ from autograd_cy.engine.operands cimport as_operand_tensor, copy_into, copy_of
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, wants_grad
 from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
+from autograd_cy.kernels.table cimport escape, recording
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.shape import slice_axes
@@ -95,6 +96,13 @@ def set_data(Tensor self, Tensor value):
         raise RuntimeError(f"data: expected dtype {self.dtype.name}, got {value.dtype.name}")
     if self.node != NULL:
         raise RuntimeError("data: only the memory of leaf tensors can be exchanged")
+    if recording():
+        # Where nobody else sees either memory, values may be exchanged instead: p.data = p.data - lr * p.grad.
+        if self.storage.refs != 1 or value.storage.refs != 1 or value.base != NULL or value.dtype_ != self.dtype_ \
+                or not same_layout(value.layout, self.layout):
+            escape("an exchange of memory (x.data = ...)")
+        copy_into(self, value)
+        return
     storage_incref(value.storage)
     layout_incref(value.layout)
     storage_decref(self.storage)
@@ -111,6 +119,7 @@ def copied_with_storage(Tensor x, dict memo):
     cdef UntypedStorage whole = wrap_storage(x.storage)
     cdef UntypedStorage copied = memo.get(whole)
     cdef Storage* storage
+    escape("deepcopy()")
     if copied is None:
         storage = storage_new(x.storage.nbytes)
         memcpy(storage.data, x.storage.data, x.storage.nbytes)

@@ -10,15 +10,48 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
-from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_dense_like, layout_strided
+from autograd_cy.array.layout cimport (
+    Layout, broadcast_strides, layout_contiguous, layout_decref, layout_dense_like, layout_strided, strides_of,
+)
 from autograd_cy.array.storage cimport Storage, storage_foreign
 from autograd_cy.engine.node cimport SAVED_FLOAT, SAVED_INT
-from autograd_cy.engine.operands cimport Operand_, copy_into, default_dtype, write_number
+from autograd_cy.engine.operands cimport Operand_, contiguous_of, copy_into, default_dtype, write_number
 from autograd_cy.engine.shape cimport own, read_shape
-from autograd_cy.engine.tensor cimport Tensor, tensor_new, tensor_wrap
+from autograd_cy.engine.tensor cimport Tensor, own_buffer, tensor_new, tensor_wrap
+from autograd_cy.kernels.table cimport K, escape, recorder, recording
 
 from autograd_cy.array.dtypes import DTYPES, as_dtype
 from autograd_cy.engine.shape import clone, convert, detach
+
+ctypedef void (*Copy)(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides, int src_dtype,
+                      const char* src, const Py_ssize_t* src_strides) noexcept nogil
+
+cdef Copy unnoticed_copy = K.copy         # the kernel itself, past any recorder: what it writes counts as a constant
+
+
+# ---- what a capture has to know of computations in Python
+
+def outside(function, list inputs, list outputs):
+    """Compute outside the kernels: function(inputs, outputs) fills the tensors `outputs`, through array_of. A capture takes note of
+    the call, and its replays repeat it on their own memory."""
+    if recording():
+        recorder.call(function, inputs, outputs)
+    function(inputs, outputs)
+
+
+def array_of(Tensor t):
+    """A NumPy array on the tensor's memory for the functions given to `outside`, of which a capture knows: no value escapes."""
+    return np.asarray(own_buffer(t))
+
+
+def escapes(what):
+    """A value of a tensor is about to leave by way of `what`: an error in a captured step."""
+    escape(what)
+
+
+def capturing():
+    """Whether a step is being captured."""
+    return bool(recording())
 
 
 cdef object finish(Tensor t, object requires_grad):
@@ -55,6 +88,7 @@ def from_numpy(array):
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy: expected a NumPy array, got {type(array).__name__}")
+    escape("from_numpy()")
     return shared_with(array, True)
 
 
@@ -82,6 +116,7 @@ cdef Tensor shared_with(object array, bint writable):
 
 cdef Tensor copied_from(object array, int dtype):
     """A contiguous tensor with the values of a NumPy array of any layout."""
+    cdef Py_ssize_t strides[MAX_NDIM]
     cdef Tensor source
     cdef Tensor out
     if array.dtype.byteorder not in "=|" or not array.flags.aligned or array.dtype.kind not in "fiub" or any(
@@ -91,7 +126,11 @@ cdef Tensor copied_from(object array, int dtype):
         raise TypeError(f"no dtype for NumPy's {array.dtype}; the dtypes are {', '.join(d.name for d in DTYPES)}")
     source = shared_with(array, False)
     out = allocate(array.shape, source.dtype_ if dtype < 0 else dtype, "tensor")
-    copy_into(out, source)
+    if recording():                       # a constant of the captured step
+        broadcast_strides(source.layout, out.layout, strides)
+        unnoticed_copy(out.layout.ndim, out.layout.dims, out.dtype_, out.data, strides_of(out.layout), source.dtype_, source.data, strides)
+    else:
+        copy_into(out, source)
     return out
 
 
@@ -120,9 +159,10 @@ cdef object plain(object data, int depth=0):
     """Nested sequences with the tensors in them made lists; ValueError where they are nested too deeply (or in themselves)."""
     if depth > MAX_NDIM:
         raise ValueError(f"tensor: the sequence is nested more than {MAX_NDIM} deep")
-    if isinstance(data, Tensor):
-        return data.detach().tolist()
-    if isinstance(data, (list, tuple)) and any([isinstance(v, (list, tuple, Tensor)) for v in data]):
+    if isinstance(data, (Tensor, np.ndarray)):
+        escape("tensor() of values of tensors or arrays")
+        return data.detach().tolist() if isinstance(data, Tensor) else data
+    if isinstance(data, (list, tuple)) and any([isinstance(v, (list, tuple, Tensor, np.ndarray)) for v in data]):
         return [plain(v, depth + 1) for v in data]
     return data
 
@@ -149,6 +189,8 @@ def tensor(data, *, dtype=None, requires_grad=False, device=None):
     if type(data) is float:
         return finish(number_of(data, code_of(dtype, default_dtype())), requires_grad)
     if isinstance(data, (np.ndarray, np.generic)) or (hasattr(data, "__array__") and not isinstance(data, (list, tuple))):
+        if not isinstance(data, np.generic):
+            escape("tensor() of an array")
         array = np.asarray(data)
         if array.dtype.name not in NUMPY_NAMES and array.dtype.kind not in "fiub":
             raise TypeError(f"tensor: no dtype for NumPy's {array.dtype}; the dtypes are {', '.join(d.name for d in DTYPES)}")
@@ -188,6 +230,7 @@ def as_tensor(data, dtype=None, device=None):
         return data if dtype is None else convert(data, dtype)
     if isinstance(data, np.ndarray) and data.dtype.name in NUMPY_NAMES and (dtype is None or as_dtype(dtype) is as_dtype(data.dtype.name)) \
             and data.flags.writeable and data.flags.aligned and data.dtype.isnative and not any([s % data.itemsize for s in data.strides]):
+        escape("as_tensor() of an array")
         return shared_with(data, True)
     return tensor(data, dtype=dtype)
 
@@ -206,7 +249,8 @@ def numpy(Tensor self, *, force=False):
         if not force:
             raise RuntimeError("numpy: the tensor requires gradients, which NumPy would lose; use detach().numpy()")
         self = detach(self)
-    return np.asarray(memoryview(self))
+    escape("numpy()")
+    return np.asarray(own_buffer(self))
 
 
 def __array__(Tensor self, dtype=None, copy=None):
@@ -219,7 +263,8 @@ def __array__(Tensor self, dtype=None, copy=None):
 
 def tolist(Tensor self):
     """Nested lists of Python numbers; a number for a 0-d tensor."""
-    return np.asarray(memoryview(detach(self))).tolist()
+    escape("tolist()")
+    return np.asarray(own_buffer(detach(self))).tolist()
 
 
 # ---- filled
@@ -398,7 +443,7 @@ def rand(*size, generator=None, dtype=None, requires_grad=False, device=None):
     """Uniform random numbers from [0, 1)."""
     cdef int code = float_code(dtype, "rand")
     cdef Tensor t = allocate(sizes_of(size), code, "rand")
-    source(generator).random(dtype=DTYPES[code].name, out=numpy(t))
+    outside(lambda _inputs, outputs: source(generator).random(dtype=outputs[0].dtype.name, out=array_of(outputs[0])), [], [t])
     return finish(t, requires_grad)
 
 
@@ -406,7 +451,7 @@ def randn(*size, generator=None, dtype=None, requires_grad=False, device=None):
     """Normal random numbers of mean 0 and variance 1."""
     cdef int code = float_code(dtype, "randn")
     cdef Tensor t = allocate(sizes_of(size), code, "randn")
-    source(generator).standard_normal(dtype=DTYPES[code].name, out=numpy(t))
+    outside(lambda _inputs, outputs: source(generator).standard_normal(dtype=outputs[0].dtype.name, out=array_of(outputs[0])), [], [t])
     return finish(t, requires_grad)
 
 
@@ -430,17 +475,47 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_g
         raise TypeError("randint: size is required")
     if low >= high:
         raise ValueError(f"randint: low {low} must be below high {high}")
-    return finish(copied_from(np.asarray(source(generator).integers(low, high, size=tuple(size))), code_of(dtype, INT64)), requires_grad)
+    return finish(drawn(tuple(size), code_of(dtype, INT64), generator, "integers", (low, high)), requires_grad)
 
 
 def randperm(n, *, generator=None, dtype=None):
     """A random permutation of 0 ... n - 1 (int64)."""
     if n < 0:
         raise ValueError(f"randperm: n must be at least 0, got {n}")
-    return copied_from(source(generator).permutation(n), code_of(dtype, INT64))
+    cdef Tensor t = allocate((n,), code_of(dtype, INT64), "randperm")
+    outside(lambda _inputs, outputs: write(outputs[0], source(generator).permutation(outputs[0].shape[0])), [], [t])
+    return t
+
+
+def write(Tensor t, values):
+    """Fill t from an array of its shape, in a function that is given to `outside`."""
+    np.copyto(array_of(t), values, casting="unsafe")
+
+
+cdef Tensor drawn(object shape, int dtype, object generator, str draw, tuple args):
+    """A new tensor filled by a method of NumPy's generator."""
+    cdef Tensor t
+    if any([size < 0 for size in shape]):
+        raise ValueError(f"negative sizes are not allowed, got {shape}")
+    t = allocate(shape, dtype, draw)
+    outside(lambda _inputs, outputs: write(outputs[0], getattr(source(generator), draw)(*args, size=outputs[0].shape)), [], [t])
+    return t
 
 
 def random_fill(Tensor t, generator, draw, *args):
     """Overwrite t in place by a method of NumPy's generator: for uniform_, normal_ and initialisers."""
-    cdef Tensor values = copied_from(np.asarray(getattr(source(generator), draw)(*args, size=t.shape)), t.dtype_)
-    return t.copy_(values)
+    return t.copy_(drawn(t.shape, t.dtype_, generator, draw, args))
+
+
+def bernoulli(input, *, generator=None):
+    """1 with the probability that the element of `input` gives, else 0; shape and dtype as of `input`, no gradient.
+
+    Raises RuntimeError where a probability lies outside [0, 1], or for dtypes that are not floating point.
+    """
+    cdef Tensor p = detach(input)
+    if p.dtype_ > FLOAT64:
+        raise RuntimeError(f"bernoulli: expected floating-point probabilities, got {p.dtype.name}")
+    p = own(contiguous_of(p))
+    if K.outside_unit(p.dtype_, p.layout.numel, p.data) >= 0:
+        raise RuntimeError("bernoulli: all probabilities must lie between 0 and 1")
+    return convert(rand(p.shape, generator=generator, dtype=p.dtype) < p, p.dtype)

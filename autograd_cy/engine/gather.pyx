@@ -10,13 +10,16 @@ from autograd_cy.engine.operands cimport contiguous_of, converted
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_new
-from autograd_cy.kernels.table cimport K
+from autograd_cy.kernels.table cimport ALL_VECTORS, K, recording, run_loop
 
 from autograd_cy.array.errors import ShapeError
+from autograd_cy.engine.choose import where_rows
 from autograd_cy.engine.creation import zeros_code
 from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.ops import loop_id
 
 cdef int GATHER = OPCODES["gather"], PUT = OPCODES["put"]
+cdef int ADD_LOOP = loop_id("add")
 
 
 cdef Tensor gather_offsets(Tensor x, Tensor places, int axis, str name):
@@ -27,6 +30,7 @@ cdef Tensor gather_offsets(Tensor x, Tensor places, int axis, str name):
     cdef long long place
     cdef Py_ssize_t size = x.layout.dims[axis] if x.layout.ndim else 1
     cdef Py_ssize_t stride = strides_of(x.layout)[axis] if x.layout.ndim else 0
+    cdef bint captured = recording()      # then `offsets` first gets what the other axes add: a constant of the step
     cdef int i
     for i in range(places.layout.ndim):
         counter[i] = 0
@@ -34,7 +38,7 @@ cdef Tensor gather_offsets(Tensor x, Tensor places, int axis, str name):
         place = (<long long*> places.data)[j]
         if not 0 <= place < size:
             raise IndexError(f"{name}: index {place} is out of range for dim {axis} of size {size}")
-        (<Py_ssize_t*> offsets.data)[j] = base + place * stride
+        (<Py_ssize_t*> offsets.data)[j] = base if captured else base + place * stride
         i = places.layout.ndim - 1
         while i >= 0:
             counter[i] += 1
@@ -46,6 +50,20 @@ cdef Tensor gather_offsets(Tensor x, Tensor places, int axis, str name):
                 base -= strides_of(x.layout)[i] * counter[i]
             counter[i] = 0
             i -= 1
+    return by_kernels(offsets, places, size, stride) if captured else offsets
+
+
+cdef Tensor by_kernels(Tensor base, Tensor places, Py_ssize_t size, Py_ssize_t stride):
+    """base + places * stride, by kernels that a replay can repeat and that refuse what is out of range there."""
+    cdef Tensor positive = own(contiguous_of(where_rows(places < 0, size, places)))      # K.index_offsets would take -1 for the last
+    cdef Tensor steps = own(tensor_new(base.layout, INT64))
+    cdef Tensor offsets = own(tensor_new(base.layout, INT64))
+    cdef const long long* arrays[1]
+    cdef char* p[3]
+    arrays[0] = <const long long*> positive.data
+    K.index_offsets(base.layout.numel, 1, arrays, &size, &stride, <Py_ssize_t*> steps.data)
+    p[0], p[1], p[2] = offsets.data, base.data, steps.data
+    run_loop(ADD_LOOP, INT64, ALL_VECTORS, base.layout.numel, p, NULL)
     return offsets
 
 

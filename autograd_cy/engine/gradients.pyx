@@ -13,13 +13,16 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, saved_at
-from autograd_cy.engine.operands cimport GRAIN, converted, number_tensor
+from autograd_cy.engine.operands cimport GRAIN, converted
 from autograd_cy.engine.record cimport check_version, saved_or_raise, unpack
 from autograd_cy.engine.tensor cimport Tensor, tensor_new
-from autograd_cy.kernels.table cimport ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, run_loop
+from autograd_cy.kernels.table cimport (
+    ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, recording, run_loop,
+)
 
-from autograd_cy.ops import TABLE, is_masked
+from autograd_cy.ops import TABLE, is_masked, loop_id
 
+cdef int DIV_LOOP = loop_id("div")
 cdef list ROWS = list(TABLE.values())
 FUNCTIONS = {}                # what rules call on tensors, by name; filled in by methods.py
 
@@ -138,13 +141,13 @@ cdef Py_ssize_t loss_count(Node node) except -2:
 
 cdef PyObject* scaled_by_count(Node node, Tensor g) except NULL:
     """g / n, for the mean of n losses."""
-    cdef Py_ssize_t n = loss_count(node)
-    cdef PyObject* out
-    out = number_tensor(0, g.dtype_)
-    if g.dtype_ == FLOAT32:
-        (<float*> (<Tensor> out).data)[0] = (<float*> g.data)[0] / <float> n
-    else:
-        (<double*> (<Tensor> out).data)[0] = (<double*> g.data)[0] / <double> n
+    cdef double n = <double> loss_count(node)
+    cdef float single = <float> n
+    cdef PyObject* out = tensor_new(g.layout, g.dtype_)
+    cdef char* p[3]
+    p[0], p[1] = (<Tensor> out).data, g.data
+    p[2] = <char*> &single if g.dtype_ == FLOAT32 else <char*> &n
+    run_loop(DIV_LOOP, g.dtype_, LAST_SCALAR, 1, p, NULL)
     return out
 
 
@@ -316,7 +319,7 @@ cdef int rule_backward(Node node, PyObject** grads, bint create_graph, PyObject*
             value = FUNCTIONS["full_like"](g, value)
         if plan.masked:
             bad = FUNCTIONS["logical_and"](FUNCTIONS["isnan"](value), g == 0)
-            if bad.any():
+            if recording() or bad.any():         # a captured step may not look at values
                 value = FUNCTIONS["where"](bad, 0, value)
         value = fit_recorded(value, node, i)
         Py_INCREF(value)

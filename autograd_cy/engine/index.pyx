@@ -20,11 +20,12 @@ from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, conve
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
 from autograd_cy.engine.shape cimport own, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
-from autograd_cy.kernels.table cimport K
+from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.creation import tensor, zeros_code
-from autograd_cy.engine.shape import clone, expand, permute, slice_axes
+from autograd_cy.engine.gradients import FUNCTIONS
+from autograd_cy.engine.shape import clone, expand, permute, reshape, slice_axes
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int INDEX = OPCODES["index"], INDEX_BACK = OPCODES["index_back"], INDEX_FILL = OPCODES["index_fill"]
@@ -130,17 +131,32 @@ cdef object normalised(object item, str name):
                          f"got {type(item).__name__}")
     if t.dtype_ <= FLOAT64:
         raise IndexError(f"{name}: an index must hold integers or bools, got dtype {t.dtype.name}")
+    if t.layout.ndim == 0 and isinstance(item, Tensor):
+        escape("an index by a tensor of 0 dimensions")
     if t.layout.ndim == 0 and t.dtype_ != BOOL:
         return t.item()
     return t.detach()
 
 
+cdef Tensor true_places(Tensor mask, str what):
+    """The positions of the true elements: int64 (count, ndim)."""
+    cdef Py_ssize_t n
+    cdef Tensor rows
+    escape(what)
+    n = K.count_nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout))
+    rows = zeros_code((n, mask.layout.ndim), INT64)
+    K.nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout), <long long*> rows.data)
+    return rows
+
+
 cdef list mask_arrays(Tensor mask):
     """The positions of the true elements: an int64 tensor for every axis of the mask."""
-    cdef Py_ssize_t n = K.count_nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout))
-    cdef Tensor rows = zeros_code((n, mask.layout.ndim), INT64)
-    K.nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout), <long long*> rows.data)
-    return [own(contiguous_of(slice_axes(rows, ((None, None, None), (i, 1, 1)), (n,)))) for i in range(mask.layout.ndim)]
+    cdef Tensor rows = true_places(mask, "an index by a mask, whose result has as many elements as the mask is true")
+    return [own(contiguous_of(slice_axes(rows, ((None, None, None), (i, 1, 1)), (rows.layout.dims[0],)))) for i in range(mask.layout.ndim)]
+
+
+cdef bint shares_memory(Tensor a, Tensor b) noexcept:
+    return a.storage == b.storage
 
 
 cdef Plan make_plan(Tensor x, list items, str name):
@@ -178,7 +194,7 @@ cdef Plan make_plan(Tensor x, list items, str name):
                     raise IndexError(f"{name}: a mask of shape {item.shape} does not fit the dims {x.shape[axis:axis + item.layout.ndim]} "
                                      f"of a tensor of shape {x.shape}")
                 if item.layout.ndim == 0:       # x[True], x[False]: a new axis of size 1 or 0
-                    plan.arrays.append(tensor([0] if item.item() else [], dtype="int64"))
+                    plan.arrays.append(tensor([0] if item.data[0] else [], dtype="int64"))
                     where.append(out)
                     slices.append(None)
                     out += 1
@@ -201,7 +217,7 @@ cdef Plan make_plan(Tensor x, list items, str name):
                          f"against each other") from None
     plan.position = where[0] if where[len(where) - 1] - where[0] == len(where) - 1 else 0
     plan.arrays = [own(contiguous_of(expand(a, plan.shape))) for a in plan.arrays]
-    if plan.arrays and any([a.untyped_storage() == i.untyped_storage() for a in plan.arrays for i in items if isinstance(i, Tensor)]):
+    if any([shares_memory(<Tensor> a, <Tensor> i) for a in plan.arrays for i in items if isinstance(i, Tensor)]):
         plan.arrays = [clone(a) for a in plan.arrays]
     return plan
 
@@ -387,6 +403,16 @@ cdef Tensor without_leading_ones(Tensor v, int ndim):
     return v
 
 
+cdef bint fits_mask(Tensor t, list items, Tensor v) except -1:
+    """Whether x[mask] = v is also where(mask, v, x), for which nobody needs to count, with the same gradients to the bit."""
+    cdef Tensor mask
+    if len(items) != 1 or not isinstance(items[0], Tensor) or (<Tensor> items[0]).dtype_ != BOOL or v.dtype_ != t.dtype_:
+        return False
+    mask = items[0]
+    return 0 < mask.layout.ndim <= t.layout.ndim and shape_tuple(mask.layout) == t.shape[:mask.layout.ndim] \
+        and v.layout.ndim <= t.layout.ndim - (0 if v.layout.numel == 1 else mask.layout.ndim) and not (wants_grad(v) and grad_enabled())
+
+
 cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
     cdef Tensor t = <Tensor> x
     cdef Tensor v
@@ -404,6 +430,9 @@ cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
         return 0
     if t.layout.flags & OVERLAPPING:
         raise RuntimeError("setitem: several elements of the tensor share one memory location (it was expanded); clone() it first")
+    if recording() and fits_mask(t, items, v):
+        t.copy_(FUNCTIONS["where"](reshape(items[0], (*items[0].shape, *[1] * (t.layout.ndim - items[0].ndim))), v, t))
+        return 0
     plan = make_plan(t, items, "setitem")
     v = without_leading_ones(v, plan.view(t).layout.ndim - <int> len(plan.axes) + <int> len(plan.shape))
     overwrite(t, plan, v, "setitem")
@@ -429,9 +458,5 @@ def nonzero(x, *, as_tuple=False):
     """Positions of the elements that are not zero: int64 of shape (count, ndim), or a tensor for each dimension."""
     cdef Tensor t = <Tensor?> x
     cdef Tensor mask = t.detach() != 0
-    if as_tuple:
-        return tuple(mask_arrays(mask))
-    cdef Py_ssize_t n = K.count_nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout))
-    cdef Tensor rows = zeros_code((n, mask.layout.ndim), INT64)
-    K.nonzero(BOOL, mask.layout.ndim, mask.layout.dims, mask.data, strides_of(mask.layout), <long long*> rows.data)
-    return rows
+    escape("nonzero()")
+    return tuple(mask_arrays(mask)) if as_tuple else true_places(mask, "nonzero()")

@@ -128,7 +128,9 @@ def pieces(Tensor x, sizes, int dim):
 
 
 def output_shapes(attrs, shape):
-    """The shapes of the outputs of `pieces`."""
+    """The shapes of the outputs of a node that has several: of `pieces` (sizes, dim), or as it says itself."""
+    if len(attrs) == 1:
+        return attrs[0]
     sizes, dim = attrs
     return [(*shape[:dim], size, *shape[dim + 1:]) for size in sizes]
 

@@ -10,7 +10,7 @@ from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64
 from autograd_cy.array.layout cimport DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, same_layout, same_shape
 from autograd_cy.engine.dispatch cimport dense_loss, elementwise
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
-from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted
+from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, number_tensor
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
@@ -83,27 +83,13 @@ def binary_cross_entropy(input, target, weight=None, reduction="mean"):
     cdef int code = reduction_code(reduction, "binary_cross_entropy")
     cdef Tensor x
     if is_tensor(<PyObject*> input):
-        x = input
-        if x.layout.numel and not in_unit_interval(x):
+        x = own(contiguous_of(<Tensor> input))
+        if x.dtype_ <= FLOAT64 and K.outside_unit(x.dtype_, x.layout.numel, x.data) >= 0:
             raise RuntimeError("binary_cross_entropy: all inputs must lie between 0 and 1; for logits use "
                                "binary_cross_entropy_with_logits")
     if weight is None:
         return pair_loss(BCE, input, target, code, "binary_cross_entropy", True)
     return reduce_loss(pair_loss(BCE, input, target, NO_REDUCTION, "binary_cross_entropy", True) * weight, code)
-
-
-cdef bint in_unit_interval(Tensor x) except -1:
-    """Whether all elements lie in [0, 1]. NaN passes: it shows in the loss."""
-    cdef Tensor t = own(contiguous_of(x))
-    cdef Py_ssize_t i
-    cdef bint outside = False
-    if t.dtype_ == FLOAT32:
-        for i in range(t.layout.numel):
-            outside |= ((<float*> t.data)[i] < 0) | ((<float*> t.data)[i] > 1)
-    elif t.dtype_ == FLOAT64:
-        for i in range(t.layout.numel):
-            outside |= ((<double*> t.data)[i] < 0) | ((<double*> t.data)[i] > 1)
-    return not outside
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean", pos_weight=None):
@@ -152,9 +138,10 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     if x.layout.ndim > 2:
         rows = movedim(x, 1, -1)
         losses, counted = row_losses(reshape(rows, (-1, x.shape[1])) if x.layout.numel else reshape(rows, (t.numel(), x.shape[1])),
-                                     reshape(t, (-1,)), weight, ignore_index, label_smoothing)
+                                     reshape(t, (-1,)), weight, ignore_index, label_smoothing, code == MEAN_REDUCTION)
     else:
-        losses, counted = row_losses(x if classes else unsqueeze(x, 0), reshape(t, (-1,)), weight, ignore_index, label_smoothing)
+        losses, counted = row_losses(x if classes else unsqueeze(x, 0), reshape(t, (-1,)), weight, ignore_index, label_smoothing,
+                                     code == MEAN_REDUCTION)
     if code == NO_REDUCTION:
         return reshape(losses, t.shape)
     total = sum(losses)
@@ -169,20 +156,20 @@ cdef Tensor float_tensor(object x):
     return x
 
 
-cdef tuple row_losses(Tensor x, Tensor target, object weight, long long ignore_index, double smoothing):
-    """Losses of the rows of x (N, C), and what their mean divides by."""
+cdef tuple row_losses(Tensor x, Tensor target, object weight, long long ignore_index, double smoothing, bint count):
+    """Losses of the rows of x (N, C), and what their mean divides by (None unless `count`)."""
     cdef Py_ssize_t rows = x.layout.dims[0]
     cdef Py_ssize_t cols = x.layout.dims[1]
     cdef Py_ssize_t shape[1]
-    cdef Py_ssize_t i, bad
+    cdef Py_ssize_t bad
     cdef Tensor values = own(contiguous_of(x))
     cdef Tensor classes = own(contiguous_of(own(converted(target, INT64))))
     cdef Tensor weights = None
     cdef Tensor prob
     cdef Tensor losses
+    cdef Tensor counted = None
     cdef Layout* layout
     cdef PyObject* inputs[1]
-    cdef double counted = 0
     if classes.storage == target.storage:
         classes = classes.clone()               # the node keeps targets of its own
     if weight is not None:
@@ -192,25 +179,20 @@ cdef tuple row_losses(Tensor x, Tensor target, object weight, long long ignore_i
     layout = layout_contiguous(1, shape)
     losses = own(tensor_new(layout, x.dtype_))
     layout_decref(layout)
+    if count:
+        counted = own(number_tensor(0, x.dtype_))
     bad = K.cross_entropy(x.dtype_, rows, cols, values.data, <const long long*> classes.data,
-                          weights.data if weights is not None else NULL, ignore_index, smoothing, prob.data, losses.data)
+                          weights.data if weights is not None else NULL, ignore_index, smoothing, prob.data, losses.data,
+                          counted.data if count else NULL)
     if bad >= 0:
         raise IndexError(f"cross_entropy: target {(<long long*> classes.data)[bad]} of row {bad} is not a class: there are {cols} "
                          f"classes, and ignore_index is {ignore_index}")
-    for i in range(rows):
-        if (<long long*> classes.data)[i] != ignore_index:
-            if weights is None:
-                counted += 1
-            elif x.dtype_ == FLOAT32:
-                counted += (<float*> weights.data)[(<long long*> classes.data)[i]]
-            else:
-                counted += (<double*> weights.data)[(<long long*> classes.data)[i]]
     inputs[0] = <PyObject*> x
     if any_wants_grad(1, inputs):
         attrs = (classes, weights, ignore_index, smoothing)
         aux = (prob,)
         record(CROSS_ENTROPY, <PyObject*> losses, 1, inputs, <PyObject*> attrs, <PyObject*> aux)
-    return losses, counted if counted else float("nan")
+    return losses, counted
 
 
 cdef object soft_cross_entropy(Tensor x, Tensor t, object weight, int code, double smoothing):

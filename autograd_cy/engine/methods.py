@@ -189,11 +189,13 @@ def _from_bytes(cls, data, sizes, dtype, requires_grad):
 def __reduce_ex__(self, protocol):
     if not self.is_leaf:
         _copied(self)
+    creation.escapes("pickling")
     values = creation.numpy(shape.contiguous_tensor(shape.detach(self)))
     return _from_bytes, (type(self), values.tobytes(), self.shape, self.dtype.name, self.requires_grad)
 
 
 def __dlpack__(self, **kwargs):
+    creation.escapes("__dlpack__()")
     return creation.numpy(self).__dlpack__(**kwargs)
 
 
@@ -212,6 +214,7 @@ def __format__(self, spec):
         return repr(self)
     if self.ndim:
         raise TypeError(f"a format applies to tensors of 0 dimensions, not to one of shape {self.shape}")
+    creation.escapes("format()")
     return format(self.item(), spec)
 
 
@@ -238,6 +241,7 @@ METHODS |= {f.__name__: f for f in (
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
     products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
+    creation.bernoulli,
 )}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
             "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,

@@ -2,11 +2,15 @@
 #
 # Relies on tensor.pyi. tensor.pyi, __init__.pyi and users' type checkers rely on it.
 
+from typing import Any
+
 from typing_extensions import disjoint_base
 
+from ..array.dtypes import DType
 from .tensor import Tensor
 
 NAMES: tuple[str, ...]
+NUMBERS: dict[int, type]
 PACKAGE: str
 
 @disjoint_base
@@ -16,6 +20,12 @@ class Node:
     def operation(self) -> str: ...
     @property
     def next_functions(self) -> tuple[tuple[Node | Tensor | None, int], ...]: ...
+    @property
+    def inputs(self) -> tuple[tuple[tuple[int, ...], DType] | float | None, ...]: ...
+    @property
+    def attributes(self) -> dict[str, Any]: ...
+    @property
+    def sequence_nr(self) -> int: ...
     @property
     def line(self) -> str | None: ...
 

@@ -17,13 +17,16 @@ from autograd_cy.engine.object cimport (
     ag_gc_new_var, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
 )
 
+from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.ops import TABLE
 
 NAMES = tuple(TABLE)
+NUMBERS = {SAVED_FLOAT: float, SAVED_INT: int, SAVED_BOOL: bool}
 
 cdef enum:
     MAX_FREE_NODES = 65536    # kept for reuse
     CODE_CACHE = 256
+    MAX_NAMED = 4             # inputs that a row names, hence bits of a node's mask
 
 cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
 cdef bint draining = False
@@ -49,6 +52,36 @@ cdef class Node:
         cdef int i
         return tuple([(None if self.edges[i].target == NULL else <object> self.edges[i].target, self.edges[i].output_nr)
                       for i in range(self.n_edges)])
+
+    @property
+    def inputs(self):
+        """A pair (shape, dtype) per input; a number stands for itself, and None for one that no rule needs."""
+        cdef Saved* saved
+        cdef int i
+        result = []
+        for i in range(self.n_edges):
+            saved = NULL if self.released else saved_at(self, i) if i < MAX_NAMED else NULL
+            if self.edges[i].layout != NULL:
+                result.append((shape_tuple(self.edges[i].layout), DTYPES[self.edges[i].dtype]))
+            elif saved == NULL or saved.storage != NULL:
+                result.append(None)
+            else:
+                result.append(NUMBERS[saved.kind](saved.at.number))
+        return tuple(result)
+
+    @property
+    def attributes(self):
+        """The operation's attributes by name; the reduction of an elementwise loss among them."""
+        names = TABLE[NAMES[self.opcode]].attrs
+        found = {} if self.attrs == NULL else dict(zip(names, <object> self.attrs))
+        if self.reduction != NO_REDUCTION:
+            found["reduction"] = "mean" if self.reduction == MEAN_REDUCTION else "sum"
+        return found
+
+    @property
+    def sequence_nr(self):
+        """Its place in the order of recording: every input was made before, and backward visits the latest first."""
+        return self.seq
 
     @property
     def line(self):

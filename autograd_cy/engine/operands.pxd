@@ -23,6 +23,7 @@ cdef int category(int dtype) noexcept nogil
 cdef PyObject* converted(Tensor x, int dtype) except NULL
 cdef PyObject* copy_of(Tensor x, Layout* layout) except NULL
 cdef int copy_into(Tensor dst, Tensor src) except -1
+cdef void set_to_zero(Tensor t) noexcept
 cdef PyObject* contiguous_of(Tensor x) except NULL
 cdef int promote(int a, int b) noexcept nogil
 cdef PyObject* number_tensor(double value, int dtype) except NULL

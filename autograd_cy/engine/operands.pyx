@@ -7,13 +7,15 @@ import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, UINT8
+from libc.string cimport memset
+
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, UINT8, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, broadcast_strides, layout_contiguous_like, layout_decref, layout_dense_like, layout_scalar, strides_of,
 )
 from autograd_cy.engine.node cimport SAVED_BOOL, SAVED_FLOAT, SAVED_INT
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
-from autograd_cy.kernels.table cimport K
+from autograd_cy.kernels.table cimport K, recording
 
 from autograd_cy.array.dtypes import DTYPES, as_dtype
 
@@ -195,6 +197,19 @@ cdef int copy_into(Tensor dst, Tensor src) except -1:
     else:
         K.copy(dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data, strides)
     return 0
+
+
+cdef void set_to_zero(Tensor t) noexcept:
+    """Every element 0, of a tensor whose memory may be in use; no history."""
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef double zero = 0
+    cdef int i
+    if t.layout.flags & CONTIGUOUS and not recording():
+        memset(t.data, 0, t.layout.numel * itemsize_of(t.dtype_))
+        return
+    for i in range(t.layout.ndim):
+        strides[i] = 0
+    K.copy(t.layout.ndim, t.layout.dims, t.dtype_, t.data, strides_of(t.layout), FLOAT64, <char*> &zero, strides)
 
 
 cdef PyObject* copy_of(Tensor x, Layout* layout) except NULL:

@@ -26,6 +26,7 @@ cdef class Pass:
     cdef PointerMap slots     # address -> Slot*, unless fast
     cdef PointerMap needed    # address -> 2: on a path to a chosen input, 1: not
     cdef dict captures        # (address of node or leaf, output number) -> gradient
+    cdef object observer      # called with every node, the gradients it got and gave; looked at where captures is a dict only
     cdef PyObject* running    # the node at work, for error messages
     cdef PyObject** result    # the gradients that its rule gave
     cdef int n_result, result_room

@@ -338,9 +338,11 @@ cdef PyObject* heap_pop(Pass run) noexcept:
 # ---- what both engines do at a node
 
 cdef int observe(Pass run, Node node, PyObject** grads) except -1:
-    """Gradients of inner tensors: those captured by grad(), and those kept by retain_grad()."""
+    """Gradients of inner tensors: those captured by grad(), those kept by retain_grad(), and all for a step-through."""
     cdef int k
     if run.captures is not None:
+        if run.observer is not None:
+            run.observer(node, gradients(grads, node.n_outputs), gradients(run.result, run.n_result))
         for k in range(node.n_outputs):
             key = (<size_t> <PyObject*> node, k)
             if key in run.captures and grads[k] != NULL:
@@ -354,6 +356,11 @@ cdef int observe(Pass run, Node node, PyObject** grads) except -1:
                     Py_INCREF(<object> grads[k])
                     accumulate(<Tensor> tensor, grads[k], run.create_graph)
     return 0
+
+
+cdef list gradients(PyObject** grads, int n):
+    """As a list, with None where there is none."""
+    return [<object> grads[k] if grads[k] != NULL else None for k in range(n)]
 
 
 cdef int run_iterative(Pass run) except -1:
@@ -382,9 +389,9 @@ cdef int run_iterative(Pass run) except -1:
             node.queued = 0
         else:
             grads = slot_of(run, o, node.n_outputs).grads
+        node_backward(node, grads, run.create_graph, result)
         if run.captures is not None or node.watchers != NULL:
             observe(run, node, grads)
-        node_backward(node, grads, run.create_graph, result)
         for i in range(node.n_outputs):
             drop(&grads[i])
         if not run.retain_graph and (node.n_saved or node.extra != NULL):

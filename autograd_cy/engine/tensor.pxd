@@ -112,6 +112,8 @@ cdef inline bint is_exclusive(PyObject* o) noexcept:
     return ag_refcount(o) == 1 and (<Tensor> o).storage.refs == 1 and (<Tensor> o).base == NULL
 
 
+# A memoryview for computations of the library itself, which a capture can repeat: no value goes to the user.
+cdef object own_buffer(Tensor t)
 cdef int set_grad(Tensor t, PyObject* value) noexcept
 cdef void tensor_make_cyclic(Tensor t) noexcept
 cdef void graph_make_cyclic(PyObject* root) noexcept

@@ -16,11 +16,11 @@ from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, UINT8, item
 from autograd_cy.array.layout cimport CONTIGUOUS, layout_decref, layout_incref, same_shape, shape_tuple, strides_of, strides_tuple
 from autograd_cy.array.storage cimport storage_decref, storage_incref, wrap_storage
 from autograd_cy.engine.node cimport Node, node_make_cyclic, node_type
-from autograd_cy.kernels.table cimport recorder, recording
 from autograd_cy.engine.object cimport (
     PyObject_ClearWeakRefs, PyObject_GC_Del, PyObject_GenericSetAttr, PyTypeObject, ag_alloc, ag_free, ag_set_slots, ag_track,
     AG_TYPE, ag_set_in_type, ag_untrack, visitproc,
 )
+from autograd_cy.kernels.table cimport escape, recorder, recording
 
 import weakref
 
@@ -207,6 +207,7 @@ cdef class Tensor:
 
     def untyped_storage(self):
         """The memory that this tensor and its views share."""
+        escape("untyped_storage()")
         return wrap_storage(self.storage)
 
     def is_contiguous(self):
@@ -226,6 +227,7 @@ cdef class Tensor:
         """The only element, as a Python number. RuntimeError where there is not exactly one."""
         if self.layout.numel != 1:
             raise RuntimeError(f"item: a tensor of shape {self.shape} has {self.layout.numel} elements, not one")
+        escape("item()")
         if self.dtype_ == FLOAT32:
             return (<float*> self.data)[0]
         if self.dtype_ == FLOAT64:
@@ -355,12 +357,14 @@ cdef class Tensor:
         return owned(operators.binary(opcode, <PyObject*> self, <PyObject*> other))
 
     def __contains__(self, value):
+        escape("`in`")
         found = self == value
         if not isinstance(found, Tensor):
             raise TypeError(f"a tensor holds numbers, so that {type(value).__name__} can't be in it")
         return bool(found.any())
 
     def __repr__(self):
+        escape("repr()")
         return self._repr()
 
     def __hash__(self):
@@ -386,17 +390,21 @@ cdef class Tensor:
         if self.layout.numel != 1:
             raise RuntimeError(
                 f"the truth value of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
+        escape("bool()")
         return bool(self.item())
 
     def __int__(self):
+        escape("int()")
         return int(self.item())
 
     def __float__(self):
+        escape("float()")
         return float(self.item())
 
     def __index__(self):
         if self.dtype_ <= FLOAT64 or self.layout.numel != 1:
             raise TypeError(f"only an integer tensor of one element can be an index, got {self.dtype.name} of shape {self.shape}")
+        escape("index()")
         return int(self.item())
 
     # ---- memory shared with others
@@ -406,6 +414,8 @@ cdef class Tensor:
         cdef int i
         if self.needs_grad:
             raise BufferError("a tensor that requires gradients does not share its memory; use detach()")
+        if not for_ourselves:
+            escape("memoryview()")
         if not self.layout.flags & CONTIGUOUS and flags & PyBUF_STRIDES != PyBUF_STRIDES:
             raise BufferError("the tensor is not contiguous, and the consumer cannot take strides")
         buffer.internal = malloc((2 * self.layout.ndim + 1) * sizeof(Py_ssize_t))
@@ -434,6 +444,16 @@ cdef class Tensor:
 
 
 cdef char** FORMATS = ["f", "d", "q", "i", "B", "?"]
+cdef bint for_ourselves = False           # whether a buffer is taken by own_buffer
+
+
+cdef object own_buffer(Tensor t):
+    global for_ourselves
+    for_ourselves = True
+    try:
+        return memoryview(t)
+    finally:
+        for_ourselves = False
 
 
 cdef int watch(Tensor t) except -1:

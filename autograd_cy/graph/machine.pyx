@@ -19,7 +19,7 @@ from autograd_cy.array.storage cimport (
 from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
 from autograd_cy.engine.updates cimport CountedState
 from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
-from autograd_cy.kernels.table cimport ALL_VECTORS, BLOCK, FIRST_SCALAR, K, LAST_SCALAR, N_VARIANTS, Loop, Operand
+from autograd_cy.kernels.table cimport ALL_VECTORS, BLOCK, FIRST_SCALAR, K, LAST_SCALAR, Operand
 
 from autograd_cy import ops
 from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Buffer, Program, coalesced
@@ -31,7 +31,6 @@ cdef enum:
 cdef enum Kind:
     LOOP
     STRIDED
-    ROWS                      # a loop per row of a matrix, where an operand is one row repeated
     COPY
     REDUCE
     GEMM
@@ -58,51 +57,9 @@ cdef dict KINDS = {
     "rmsprop": RMSPROP, "call": CALL, "group": GROUP, "map": LOOP,
 }
 
-cdef struct Step:
-    int kind
-    int n_operands
-    Py_ssize_t n              # elements of a loop; maps of a group
-    char** p                  # addresses of the operands (NULL: an option not in use)
-    Py_ssize_t* ints
-    double* numbers
-    Operand* operands         # of a strided loop
-    Loop loop
-    const Loop* variants
-    long long* counter        # of an update: the steps so far
-    Py_ssize_t place          # (while building) index of the first address, integer, number, operand
-    Py_ssize_t int_place, number_place, operand_place
-
-cdef struct Use:              # where the address of a buffer stands
-    int step
-    int operand
-    Py_ssize_t offset
-
-cdef struct Failure:
-    Py_ssize_t step           # -1: none
-    Py_ssize_t which          # the element that the check found
-
 
 cdef class Machine:
     """A Program made ready to run. `plan` says where LOCAL buffers lie: offsets {buffer id: byte}, nbytes."""
-
-    cdef readonly object program, plan
-    cdef readonly list buffers            # Buffer of each index
-    cdef readonly dict index              # buffer id -> index
-    cdef readonly list sources            # the instruction of each step
-    cdef readonly list updates            # (step, (group, state, parameter))
-    cdef readonly list written            # indices of EXTERNAL buffers that a run changes
-    cdef readonly Py_ssize_t arena_bytes, scratch_bytes, work
-    cdef Step* steps
-    cdef Py_ssize_t n_steps, n_all        # steps of the program; with the maps inside of groups
-    cdef list uses                        # per buffer index: [(step, operand, offset)]
-    cdef Use* all_uses
-    cdef Py_ssize_t* first_use
-    cdef list ints, numbers, n_pointers, strided
-    cdef Py_ssize_t* int_pool
-    cdef Py_ssize_t n_numbers, n_addresses, n_operands
-    cdef dict constant_places
-    cdef Storage* constants
-    cdef readonly bint needs_interpreter  # Python is called inside
 
     def __init__(self, program, plan):
         cdef Py_ssize_t i, k, total
@@ -299,18 +256,6 @@ cdef class Machine:
 cdef class Instance:
     """A Machine bound to memory. Not safe for use by two threads at once."""
 
-    cdef readonly Machine machine
-    cdef Step* steps
-    cdef char** addresses
-    cdef double* numbers
-    cdef Operand* operands
-    cdef Storage** storages               # of each buffer
-    cdef Storage* arena
-    cdef Storage* scratch
-    cdef Failure failure
-    cdef object error
-    cdef public bint busy
-
     def __cinit__(self, Machine machine):
         cdef Py_ssize_t i, k, n
         cdef Step* step
@@ -322,7 +267,9 @@ cdef class Instance:
         self.numbers = <double*> calloc(machine.n_numbers + 1, sizeof(double))
         self.operands = <Operand*> calloc(machine.n_operands + 1, sizeof(Operand))
         self.storages = <Storage**> calloc(n + 1, sizeof(Storage*))
-        if self.steps == NULL or self.addresses == NULL or self.numbers == NULL or self.operands == NULL or self.storages == NULL:
+        self.bases = <char**> calloc(len(machine.uses) + 1, sizeof(char*))
+        if self.steps == NULL or self.addresses == NULL or self.numbers == NULL or self.operands == NULL or self.storages == NULL \
+                or self.bases == NULL:
             raise MemoryError("out of memory for an instance of a program")
         memcpy(self.steps, machine.steps, machine.n_all * sizeof(Step))
         for i in range(machine.n_numbers):
@@ -345,7 +292,7 @@ cdef class Instance:
         for i, buffer in enumerate(machine.buffers):
             if buffer.kind == CONSTANT:
                 self.take(i, machine.constants, machine.constants.data + <Py_ssize_t> machine.constant_places[buffer.id])
-            elif buffer.kind == EXTERNAL:
+            elif buffer.kind == EXTERNAL and buffer.owner is not None:
                 self.bind_external(i, buffer.owner)
             elif buffer.kind == LOCAL and buffer.id in machine.plan.offsets:
                 self.take(i, self.arena, self.arena.data + <Py_ssize_t> machine.plan.offsets[buffer.id])
@@ -354,6 +301,7 @@ cdef class Instance:
 
     def __dealloc__(self):
         cdef Py_ssize_t i
+        free(self.bases)
         if self.storages != NULL:
             for i in range(len(self.machine.buffers)):
                 if self.storages[i] != NULL:
@@ -376,6 +324,7 @@ cdef class Instance:
         cdef Py_ssize_t k
         cdef Use* use
         cdef Step* step
+        self.bases[index] = base
         for k in range(m.first_use[index], m.first_use[index + 1]):
             use = &m.all_uses[k]
             step = &self.steps[use.step]
@@ -397,7 +346,7 @@ cdef class Instance:
 
     cdef void bind_input(self, Py_ssize_t index, Tensor tensor, Py_ssize_t offset) noexcept:
         """Let an INPUT buffer be the memory of a tensor whose first element stands at `offset`."""
-        if self.storages[index] == tensor.storage and tensor.data - offset == tensor.storage.data:
+        if self.storages[index] == tensor.storage and tensor.data - offset == self.bases[index]:
             return
         self.take(index, tensor.storage, tensor.data - offset)
 
@@ -408,6 +357,10 @@ cdef class Instance:
             index = m.index.get(view.buffer)
             if index is not None:
                 self.bind_input(index, tensor, view.offset)
+
+    def share(self, Py_ssize_t index, Instance other not None, Py_ssize_t there):
+        """Let a buffer be what it is in another instance."""
+        self.take(index, other.storages[there], other.bases[there])
 
     def fresh(self, Py_ssize_t index, Py_ssize_t times=1):
         """New memory for a result buffer (for `times` runs, one after the other)."""
@@ -436,26 +389,15 @@ cdef class Instance:
             n += 1
         layout = layout_strided(n, shape, strides)
         storage_incref(storage)
-        o = tensor_wrap(storage, layout, self.base(index, view.buffer) + <Py_ssize_t> view.offset, view.dtype)
+        o = tensor_wrap(storage, layout, self.bases[index] + <Py_ssize_t> view.offset, view.dtype)
         made = <object> o
         Py_DECREF(made)
         return made
 
-    cdef char* base(self, Py_ssize_t index, id):
-        kind = self.machine.buffers[index].kind
-        if kind == CONSTANT:
-            return self.machine.constants.data + <Py_ssize_t> self.machine.constant_places[id]
-        if kind == LOCAL and id in self.machine.plan.offsets:
-            return self.arena.data + <Py_ssize_t> self.machine.plan.offsets[id]
-        if kind == INPUT:
-            k = self.machine.first_use[index]
-            return self.steps[self.machine.all_uses[k].step].p[self.machine.all_uses[k].operand] - self.machine.all_uses[k].offset
-        return self.storages[index].data
-
     def content(self, view):
         """The bytes of a whole buffer, as they are now."""
-        index = self.machine.index[view.buffer]
-        return (<char*> self.base(index, view.buffer))[:self.machine.buffers[index].nbytes]
+        cdef Py_ssize_t index = self.machine.index[view.buffer]
+        return self.bases[index][:<Py_ssize_t> self.machine.buffers[index].nbytes]
 
     # ---- options of optimisers
 

@@ -147,7 +147,8 @@ class Program(NamedTuple):
     """Buffers, instructions, the views that arguments are bound to, and the views of results.
 
     gradients: ((name of the leaf, view or None), ...): what `.grad` of leaves is after a run; None: it is cleared.
-    pinned: buffers that must keep their contents after the run (what a backward program reads).
+    pinned: buffers that must keep their contents after the run (what a backward program reads). tree: how the outputs make up the
+    result (trees.py).
     """
 
     buffers: tuple
@@ -157,6 +158,7 @@ class Program(NamedTuple):
     gradients: tuple = ()
     pinned: frozenset = frozenset()
     title: str = "program"
+    tree: object = None
 
     # ---- what passes ask
 

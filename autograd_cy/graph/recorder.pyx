@@ -68,6 +68,11 @@ def user_line():
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
+def is_capturing():
+    """Whether this thread's computations are being captured."""
+    return active is not None and PyThread_get_thread_ident() == owner
+
+
 def place(line):
     """A line in a message."""
     return f"{line[0]}:{line[1]}, in {line[2]}" if line else "an unknown line"
@@ -88,7 +93,9 @@ cdef class Recording:
     cdef public dict leaves               # id(leaf) -> (leaf, its gradient before, whether that mattered)
     cdef public list pending_update
     cdef object node_place, node_frame
-    cdef list inputs
+    cdef public list inputs
+    cdef public Py_ssize_t mark           # where the second part begins: the backward pass of a compiled function
+    cdef public bint went_back            # a backward pass ran
 
     def __init__(self, inputs=()):
         self.instructions, self.effects = [], []
@@ -96,6 +103,7 @@ cdef class Recording:
         self.error, self.leaves, self.pending_update = None, {}, None
         self.node_place = self.node_frame = None
         self.inputs = list(inputs)
+        self.mark = -1
 
     def __enter__(self):
         global active, owner
@@ -106,8 +114,7 @@ cdef class Recording:
             self.blocks.append((nbytes, storage, False))
         captured_blocks()
         for k, tensor in enumerate(self.inputs):
-            block = self.block_at((<uintptr_t> (<Tensor> tensor).storage.data), INPUT)
-            block.name = f"input{k}"
+            self.name_input(tensor, f"input{k}")
         active, owner = self, PyThread_get_thread_ident()
         install()
         start_capture()
@@ -124,6 +131,16 @@ cdef class Recording:
         if kind is None and self.error is not None:
             raise self.error
         return False
+
+    cdef name_input(self, Tensor tensor, str name):
+        block = self.block_at(<uintptr_t> tensor.storage.data, INPUT)
+        block.kind, block.name, block.touched = INPUT, name, True
+
+    def divide(self, tensors, names):
+        """What follows is the second part, with `tensors` (made for this, untouched so far) as its inputs."""
+        for tensor, name in zip(tensors, names, strict=True):
+            self.name_input(tensor, name)
+        self.mark = len(self.instructions)
 
     cdef adopt_fresh(self):
         cdef Py_ssize_t i
@@ -227,6 +244,7 @@ cdef class Recording:
                                                                           View(source.id, 0, dtype, shape, strides)), "wr")))
         for position, instruction in reversed(sorted(inserted, key=lambda pair: pair[0])):
             self.instructions.insert(position, instruction)
+        self.mark += len([position for position, _ in inserted if position < self.mark])
 
     def view_of(self, Tensor tensor):
         """The view that a tensor is of the program's memory (after the capture, too)."""
@@ -242,23 +260,46 @@ cdef class Recording:
         return View(block.id, <Py_ssize_t> (<uintptr_t> tensor.data - <uintptr_t> tensor.storage.data), tensor.dtype_,
                     shape_tuple(tensor.layout), strides_tuple(tensor.layout))
 
-    def program(self, outputs=(), gradients=(), names=(), title="program"):
-        """The Program; outputs: views; gradients: (name, view or None) pairs; names: (name, tensor) pairs for what lives outside."""
+    def give_names(self, names):
+        """(name, tensor) pairs for memory that lives outside: the first name counts."""
         for name, tensor in names:
             block = self.by_start.get(<uintptr_t> (<Tensor> tensor).storage.data)
             if block is not None and not block.name:
                 block.name = name
-        inputs = tuple([self.view_of(tensor) for tensor in self.inputs])
+
+    def touches(self, Tensor tensor):
+        """Whether the tensor's memory is part of the program."""
+        return <uintptr_t> tensor.storage.data in self.by_start
+
+    def program(self, outputs=(), gradients=(), title="program"):
+        """The Program. outputs: views; gradients: (name, view or None) pairs."""
         buffers = [Buffer(b.id, b.kind, b.nbytes, b.name, b.content, b.owner) for b in self.all_blocks]
-        made = Program(tuple(buffers), tuple(self.instructions), inputs, tuple(outputs), tuple(gradients), frozenset(), title)
-        return made.with_()
+        inputs = tuple([self.view_of(tensor) for tensor in self.inputs])
+        return Program(tuple(buffers), tuple(self.instructions), inputs, tuple(outputs), tuple(gradients), frozenset(), title).with_()
+
+    def halves(self, outputs, second_inputs, second_outputs):
+        """Programs of the two parts. What the second reads of the first is pinned there, and EXTERNAL without an owner here."""
+        first, second = self.instructions[:self.mark], self.instructions[self.mark:]
+        made = {v.buffer for i in first for v in i.writes}
+        given = {view.buffer for view in second_inputs}
+        read = {v.buffer for i in second for v in i.operands if v is not None} | {v.buffer for v in second_outputs if v is not None}
+        buffers, others, pinned = [], [], set()
+        for b in self.all_blocks:
+            buffer = Buffer(b.id, b.kind, b.nbytes, b.name, b.content, b.owner)
+            buffers.append(buffer)
+            if b.id in read and b.id not in given and (b.kind == INPUT or (b.kind == LOCAL and b.id in made)):
+                if b.kind == LOCAL:
+                    pinned.add(b.id)
+                buffer = buffer._replace(kind=EXTERNAL)
+            others.append(buffer)
+        inputs = tuple([self.view_of(tensor) for tensor in self.inputs])
+        forward = Program(tuple(buffers), tuple(first), inputs, tuple(outputs), (), frozenset(pinned), "forward")
+        backward = Program(tuple(others), tuple(second), tuple(second_inputs), tuple([v for v in second_outputs if v is not None]), (),
+                           frozenset(), "backward")
+        return forward.with_(), backward.with_()
 
 
 # ---- the functions that K leads through
-
-cdef Kernels* real = NULL
-cdef struct Originals:
-    void* entries[32]
 
 cdef Kernels saved
 
@@ -639,6 +680,7 @@ cdef int on_leaf(object tensor, bint reads) except -1:
 
 cdef int on_node(object node) except -1:
     if mine():
+        active.went_back = True
         text = node_line(<Node> node).rpartition(":")
         active.node_place = (text[0], int(text[2]), "the gradient") if text[0] else None
         active.node_frame = user_line()

@@ -40,9 +40,9 @@ def softmax_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t g, size
 
 
 def cross_entropy(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t x, size_t target, size_t weight, long long ignore_index,
-                  double smoothing, size_t prob, size_t losses):
+                  double smoothing, size_t prob, size_t losses, size_t counted):
     return K.cross_entropy(dtype, rows, cols, <const char*> x, <const long long*> target, <const char*> weight, ignore_index,
-                           smoothing, <char*> prob, <char*> losses)
+                           smoothing, <char*> prob, <char*> losses, <char*> counted)
 
 
 def cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t g, Py_ssize_t g_stride, size_t prob, size_t target,
@@ -72,9 +72,5 @@ def rmsprop(int dtype, Py_ssize_t n, size_t p, size_t g, size_t square_avg, size
               weight_decay, momentum, maximize)
 
 
-def sum_of_squares(int dtype, Py_ssize_t n, size_t x):
-    return K.sum_of_squares(dtype, n, <const char*> x)
-
-
-def scale(int dtype, Py_ssize_t n, size_t x, double factor):
-    K.scale(dtype, n, <char*> x, factor)
+def outside_unit(int dtype, Py_ssize_t n, size_t x):
+    return K.outside_unit(dtype, n, <const char*> x)

@@ -1,4 +1,4 @@
-# Softmax, log_softmax and cross entropy over the rows of a contiguous matrix, and their gradients.
+# Softmax, log_softmax and cross entropy over the rows of a contiguous matrix, and their gradients; probabilities checked.
 #
 # Relies on fold.pxd (sums and maxima of a row) and on vecmath.h.  The engine relies on it, through K.
 #
@@ -193,16 +193,22 @@ cdef void backward_rows(Py_ssize_t rows, Py_ssize_t cols, const real* g, const r
 
 
 cdef Py_ssize_t entropy_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, const long long* target, const real* weight,
-                             long long ignore_index, double smoothing, real* prob, real* losses) noexcept nogil:
+                             long long ignore_index, double smoothing, real* prob, real* losses, real* counted) noexcept nogil:
     cdef Py_ssize_t i = 0, j, k, n, group = group_of(rows, cols)
+    cdef double total = 0
     cdef real logs[GROUP]
     cdef real s
     cdef real loss
     cdef real w
     cdef const real* a
     for i in range(rows):
-        if target[i] != ignore_index and not 0 <= target[i] < cols:
+        if target[i] == ignore_index:
+            continue
+        if not 0 <= target[i] < cols:
             return i
+        total += weight[target[i]] if weight != NULL else 1
+    if counted != NULL:
+        counted[0] = <real> total
     i = 0
     while i < rows:
         n = min(group, rows - i)
@@ -259,6 +265,23 @@ cdef void entropy_backward_rows(Py_ssize_t rows, Py_ssize_t cols, const real* g,
         d[t] -= hit
 
 
+cdef Py_ssize_t first_outside(Py_ssize_t n, const real* x) noexcept nogil:
+    """-1, or the first element that lies outside [0, 1]: in blocks, so that the loop within one has no exit."""
+    cdef Py_ssize_t i, at = 0, size
+    cdef int outside
+    while at < n:
+        size = min(n - at, <Py_ssize_t> BLOCK)
+        outside = 0
+        for i in range(size):
+            outside |= (x[at + i] < 0) | (x[at + i] > 1)
+        if outside:
+            for i in range(size):
+                if x[at + i] < 0 or x[at + i] > 1:
+                    return at + i
+        at += size
+    return -1
+
+
 # ---- the entries of K
 
 cdef void softmax(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, char* out, int log) noexcept nogil:
@@ -278,12 +301,12 @@ cdef void softmax_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, const ch
 
 cdef Py_ssize_t cross_entropy(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, const long long* target,
                               const char* weight, long long ignore_index, double smoothing, char* prob,
-                              char* losses) noexcept nogil:
+                              char* losses, char* counted) noexcept nogil:
     if dtype == FLOAT32:
         return entropy_rows(rows, cols, <const float*> x, target, <const float*> weight, ignore_index, smoothing,
-                            <float*> prob, <float*> losses)
+                            <float*> prob, <float*> losses, <float*> counted)
     return entropy_rows(rows, cols, <const double*> x, target, <const double*> weight, ignore_index, smoothing,
-                        <double*> prob, <double*> losses)
+                        <double*> prob, <double*> losses, <double*> counted)
 
 
 cdef void cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, Py_ssize_t g_stride,
@@ -297,7 +320,14 @@ cdef void cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, co
                               ignore_index, smoothing, <double*> dx)
 
 
+cdef Py_ssize_t outside_unit(int dtype, Py_ssize_t n, const char* x) noexcept nogil:
+    if dtype == FLOAT32:
+        return first_outside(n, <const float*> x)
+    return first_outside(n, <const double*> x)
+
+
 K.softmax = softmax
 K.softmax_backward = softmax_backward
 K.cross_entropy = cross_entropy
 K.cross_entropy_backward = cross_entropy_backward
+K.outside_unit = outside_unit

@@ -82,10 +82,11 @@ cdef struct Kernels:
     void (*softmax_backward)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, const char* y, char* dx,
                              int log) noexcept nogil
     # losses[i] = weight[t] * cross entropy of row i, 0 where target[i] == ignore_index; prob = softmax(x) (saved for
-    # backward). weight may be NULL. Returns -1, or the first row whose target is out of range (nothing is read there).
+    # backward); counted[0] (unless NULL) = the sum of the weights of the targets that count, or their number, added in
+    # double. weight may be NULL. Returns -1, or the first row whose target is out of range (nothing is written then).
     Py_ssize_t (*cross_entropy)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, const long long* target,
                                 const char* weight, long long ignore_index, double smoothing, char* prob,
-                                char* losses) noexcept nogil
+                                char* losses, char* counted) noexcept nogil
     # dx = d(sum_i g[i] * losses[i]) / dx; g has `rows` elements, or one when g_stride is 0
     void (*cross_entropy_backward)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, Py_ssize_t g_stride,
                                    const char* prob, const long long* target, const char* weight,
@@ -101,8 +102,6 @@ cdef struct Kernels:
     void (*rmsprop)(int dtype, Py_ssize_t n, char* p, const char* g, char* square_avg, char* buf, char* grad_avg,
                     double lr, double alpha, double eps, double weight_decay, double momentum,
                     int maximize) noexcept nogil
-    double (*sum_of_squares)(int dtype, Py_ssize_t n, const char* x) noexcept nogil
-    void (*scale)(int dtype, Py_ssize_t n, char* x, double factor) noexcept nogil
 
     # micro.pyx: the small product C = op(A) op(B), row-major, ta/tb: the operand is stored transposed; C is (m, n).
     # lda etc. are row strides of the stored matrix. k = 0 gives zeros. Any positive sizes; meant for small ones.

@@ -1,6 +1,6 @@
-# One fused pass per parameter for each optimiser: SGD, Adam, AdamW, RMSprop; also gradient norms and scaling.
+# One fused pass per parameter for each optimiser: SGD, Adam, AdamW, RMSprop.
 #
-# Relies on fold.pxd (sums of squares).  optim relies on it, through K.
+# Relies on nothing but the table.  optim relies on it, through K.
 #
 # Each formula is torch.optim's single-tensor one, operation for operation and in the same order; numbers are computed in
 # double, as Python does, and rounded to the parameter's dtype where a tensor operation would take them.
@@ -8,7 +8,6 @@
 from libc.math cimport pow, sqrt
 
 from autograd_cy.array.dtype cimport FLOAT32
-from autograd_cy.kernels.fold cimport OP_SUM, fold_contiguous
 from autograd_cy.kernels.table cimport BLOCK, K
 
 cdef extern from *:
@@ -203,20 +202,6 @@ cdef void rmsprop_loop(Py_ssize_t n, real* p, const real* g, real* square_avg, r
         at += m
 
 
-cdef double squares(Py_ssize_t n, const real* x) noexcept nogil:
-    """In double whatever the dtype: squares of float32 cannot overflow there, and their sum is exact to 1e-16."""
-    cdef double block[BLOCK]
-    cdef double total = 0
-    cdef Py_ssize_t at = 0, i, m
-    while at < n:
-        m = min(n - at, <Py_ssize_t> BLOCK)
-        for i in range(m):
-            block[i] = <double> x[at + i] * <double> x[at + i]
-        total += fold_contiguous(OP_SUM, block, m)
-        at += m
-    return total
-
-
 # ---- the entries of K
 
 cdef void sgd(int dtype, Py_ssize_t n, char* p, const char* g, char* buf, double lr, double momentum, double dampening,
@@ -248,25 +233,6 @@ cdef void rmsprop(int dtype, Py_ssize_t n, char* p, const char* g, char* square_
                      weight_decay, momentum, maximize)
 
 
-cdef double sum_of_squares(int dtype, Py_ssize_t n, const char* x) noexcept nogil:
-    if dtype == FLOAT32:
-        return squares(n, <const float*> x)
-    return squares(n, <const double*> x)
-
-
-cdef void scale(int dtype, Py_ssize_t n, char* x, double factor) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef float f = <float> factor
-    if dtype == FLOAT32:
-        for i in range(n):
-            (<float*> x)[i] = (<float*> x)[i] * f
-    else:
-        for i in range(n):
-            (<double*> x)[i] = (<double*> x)[i] * factor
-
-
 K.sgd = sgd
 K.adam = adam
 K.rmsprop = rmsprop
-K.sum_of_squares = sum_of_squares
-K.scale = scale

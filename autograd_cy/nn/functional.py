@@ -4,6 +4,7 @@ Relies on the engine.  Layers and losses rely on it, and users directly.
 Whatever the engine has with the same signature is its own function here, not a wrapper: a Python frame costs 50 ns.
 """
 
+from autograd_cy.array.dtypes import bool as bool_dtype
 from autograd_cy.array.dtypes import int64
 from autograd_cy.engine import creation
 from autograd_cy.engine.elementwise import gelu as gelu_exact
@@ -90,12 +91,13 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     rows = input.movedim(1, -1).reshape(-1, classes)
     flat = target.reshape(-1)
     counts = flat != ignore_index
-    wrong = counts & ((flat < 0) | (flat >= classes))
-    if bool(wrong.any()):
-        raise IndexError(f"nll_loss: target {int(flat[wrong][0])} is out of range for {classes} classes")
-    index = where(counts, flat, creation.zeros_like(flat))
+    index = where(counts, where(flat < 0, classes, flat), 0)          # a negative class would count from the end
+    try:
+        picked = rows[creation.arange(rows.shape[0]), index]
+    except IndexError:
+        wrong = counts & ((flat < 0) | (flat >= classes))
+        raise IndexError(f"nll_loss: target {int(flat[wrong][0])} is out of range for {classes} classes") from None
     scale = counts.to(input.dtype) if weight is None else counts.to(input.dtype) * weight[index]
-    picked = rows[creation.arange(rows.shape[0]), index]
     # where, not a product: an ignored row may hold an infinity.
     losses = where(counts, -picked * scale, creation.zeros_like(scale))
     if reduction == "none":
@@ -113,6 +115,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return creation.zeros((*tensor.shape, num_classes), dtype=int64)
+    if num_classes >= 0 and creation.capturing():                     # the replay refuses what is no class when it indexes
+        return creation.eye(num_classes, dtype=int64)[where(tensor < 0, num_classes, tensor)]
     if int(tensor.min()) < 0:
         raise RuntimeError(f"Class values must be non-negative, got {int(tensor.min())}")
     largest = int(tensor.max())
@@ -129,10 +133,13 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:
         return input
+    if not input.is_floating_point():
+        raise RuntimeError(f"dropout: expected a floating-point tensor, got {input.dtype}")
     if p == 1.0:
-        return input * creation.zeros_like(input)
-    keep = (creation.rand(input.shape, dtype=input.dtype) >= p).to(input.dtype)
-    return input * (keep * (1.0 / (1.0 - p)))
+        dropped = where(creation.zeros(input.shape, dtype=bool_dtype), input, 0.0)       # zero times infinity would be NaN
+        return input.copy_(dropped) if inplace else dropped
+    mask = (creation.rand(input.shape, dtype=input.dtype) >= p).to(input.dtype) * (1.0 / (1.0 - p))
+    return input.mul_(mask) if inplace else input * mask
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:

@@ -67,9 +67,15 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
     with no_grad():
-        values = creation.rand(tensor.shape, generator=generator, dtype=float64).numpy()
-        values = np.clip(mean + std * ndtri(low + (high - low) * values), a, b)
-        return tensor.copy_(creation.tensor(values, dtype=tensor.dtype))
+        values = creation.rand(tensor.shape, generator=generator, dtype=float64)
+
+        def place(inputs, outputs):
+            uniform = creation.array_of(inputs[0])
+            creation.write(outputs[0], np.clip(mean + std * ndtri(low + (high - low) * uniform), a, b))
+
+        placed = creation.empty(tensor.shape, dtype=tensor.dtype)
+        creation.outside(place, [values], [placed])
+        return tensor.copy_(placed)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -137,9 +143,15 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     with no_grad():
-        flat = creation.randn((rows, columns), generator=generator, dtype=float64).numpy()
-        q, r = np.linalg.qr(flat.T if rows < columns else flat)
-        # The signs make the distribution uniform (Mezzadri, 2007).
-        q = q * np.where(np.diag(r) < 0, -1.0, 1.0)
-        q = gain * (q.T if rows < columns else q)
-        return tensor.copy_(creation.tensor(np.ascontiguousarray(q), dtype=tensor.dtype).reshape(tensor.shape))
+        values = creation.randn((rows, columns), generator=generator, dtype=float64)
+
+        def orthogonalise(inputs, outputs):
+            flat = creation.array_of(inputs[0])
+            q, r = np.linalg.qr(flat.T if rows < columns else flat)
+            # The signs make the distribution uniform (Mezzadri, 2007).
+            q = q * np.where(np.diag(r) < 0, -1.0, 1.0)
+            creation.write(outputs[0], gain * (q.T if rows < columns else q))
+
+        matrix = creation.empty((rows, columns), dtype=tensor.dtype)
+        creation.outside(orthogonalise, [values], [matrix])
+        return tensor.copy_(matrix.reshape(tensor.shape))

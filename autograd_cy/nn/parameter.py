@@ -27,11 +27,13 @@ class Parameter(Tensor):
         known = memo.get(id(self))
         if known is not None:
             return known
+        creation.escapes("deepcopy()")
         copy = type(self)(self.detach().clone(), self.requires_grad)
         memo[id(self)] = copy
         return copy
 
     def __reduce_ex__(self, protocol):
+        creation.escapes("pickling")
         return _rebuild, (type(self), self.detach().numpy(), self.requires_grad)
 
     def __repr__(self):

@@ -1,13 +1,11 @@
 """Gradient clipping, and parameters as one vector (torch.nn.utils).
 
-Relies on the engine and on engine/updates (the sum of squares and the scaling of all gradients in one call).
+Relies on the engine and on engine/updates (which clips all gradients in one call).
 Training loops and the SciPy bridge rely on it.
 """
 
-import math
 from collections.abc import Iterable
 
-from autograd_cy.array.dtypes import float64
 from autograd_cy.engine import creation
 from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.joins import cat
@@ -31,23 +29,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     max_norm, norm_type = float(max_norm), float(norm_type)
     if not gradients:
         return creation.tensor(0.0)
-    if norm_type == 2.0:
-        norm = math.sqrt(updates.sum_of_squares(gradients))
-    else:
-        norms = [float(g.detach().norm(norm_type)) for g in gradients]
-        if norm_type in (math.inf, -math.inf):
-            pick = max if norm_type > 0 else min
-            norm = math.nan if any(map(math.isnan, norms)) else pick(norms)
-        else:
-            norm = float(creation.tensor(norms, dtype=float64).norm(norm_type))
-    if error_if_nonfinite and not math.isfinite(norm):
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
-                           "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
-                           "anyway, set `error_if_nonfinite=False`")
-    factor = max_norm / (norm + 1e-6)
-    if not factor >= 1.0:                    # NaN scales too: the gradients then show it
-        updates.scale(gradients, factor)
-    return creation.tensor(norm, dtype=gradients[0].dtype)
+    with no_grad():
+        return updates.clip_norm(gradients, max_norm, norm_type, error_if_nonfinite)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:

@@ -292,6 +292,11 @@ op("copy", "x v", dv=lambda g: g, doc="x overwritten by v")
 op("concatenate", "*xs", attrs="sizes dim", dxs=lambda g, sizes, dim: pieces(g, sizes, dim), doc="tensors joined along dim")
 op("pieces", "x", kind="view", attrs="sizes dim", dx=lambda gs, sizes, dim: concatenate(gs, dim), doc="consecutive parts along dim")
 
+# ---- captured functions
+
+op("captured", "*inputs", attrs="shapes", aux="call", public=False, doc="a compiled function; its gradient is a captured program, too",
+   dinputs=lambda gs, call: call.differentiate(gs))
+
 # ---- indices
 
 op("index", "x", attrs="index", dx=lambda g, x_shape, index: index_back(g, x_shape, index), doc="elements chosen by arrays of integers or bools")

@@ -27,9 +27,12 @@ def softmax_backward(g, y, log=False):
 
 
 def cross_entropy(x, target, weight=None, ignore_index=-100, smoothing=0.0):
-    prob, losses = np.empty_like(x), np.empty(len(x), x.dtype)
+    prob, losses, counted = np.empty_like(x), np.empty(len(x), x.dtype), np.zeros(1, x.dtype)
     bad = _probe.cross_entropy(CODES[x.dtype], *x.shape, address(x), address(target), address(weight), ignore_index, smoothing,
-                               address(prob), address(losses))
+                               address(prob), address(losses), address(counted))
+    if bad < 0:
+        used = target[target != ignore_index]
+        assert counted[0] == (len(used) if weight is None else x.dtype.type(sum(weight[used].astype("f8").tolist())))
     return bad, prob, losses
 
 
@@ -127,6 +130,19 @@ def test_cross_entropy_targets():
     bad, _, losses = cross_entropy(x, np.array([1, 1, 0, 1]), ignore_index=1)
     assert bad == -1
     assert list(losses != 0) == [False, False, True, False]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_outside_unit(dtype):
+    x = np.random.default_rng(3).uniform(size=5000).astype(dtype)
+    x[:3] = 0, 1, np.nan
+    for n in (0, 1, 1023, 1024, 1025, 5000):
+        assert _probe.outside_unit(CODES[x.dtype], n, address(x)) == -1
+        for place in {0, n // 2, n - 1} if n else ():
+            for wrong in (-1e-30, np.nextafter(x.dtype.type(1), x.dtype.type(2)), np.inf, -np.inf):
+                kept, x[place] = x[place], wrong
+                assert _probe.outside_unit(CODES[x.dtype], n, address(x)) == place
+                x[place] = kept
 
 
 def test_confident_rows_lose_no_digits():

@@ -1,0 +1,497 @@
+"""`compile`: an ordinary step - forward, backward, optimiser - captured once and then replayed without the interpreter.
+
+Relies on capture (running once while noting), passes and plan (making the Program fast and small), machine (running it) and
+guards (noticing that something it depends on has changed). Everything here decides *whether* a replay is right; none of it computes.
+"""
+
+import functools
+import threading
+import time
+
+from autograd_cy.array.errors import CaptureError
+from autograd_cy.engine.backward import grad
+from autograd_cy.engine.creation import empty, zeros
+from autograd_cy.engine.modes import enable_grad, is_grad_enabled, no_grad
+from autograd_cy.engine.operands import get_default_dtype
+from autograd_cy.engine.tensor import Tensor
+
+from .capture import trace
+from .links import attach, deliver_gradients, moved, prepare_gradients, version_of
+from .machine import Machine, evaluate
+from .passes import optimise
+from .plan import memory_report, plan
+from .program import EXTERNAL, LOCAL
+from .recorder import is_capturing
+from .trees import HOLE, flatten, unflatten
+
+AGREEING = 2              # captures that must agree before the first replay: a number that changes from call to call shows here
+PATIENCE = 6              # captures without agreement before that is an error
+KEPT = 64                 # programs per compiled function; a new one drops the oldest
+SLICE = 0.05              # seconds between looks at signals (Ctrl-C) in a long repeat
+
+
+def compile(step=None, *, fast=False, without=(), show=None):
+    """Make a function that replays `step` at the speed of the kernels in it.
+
+    step: a training step (it may call backward, zero_grad, clipping and optimisers), any other function of tensors, or a Module.
+    The first calls run it as it is, noting every kernel; later ones replay the kernels. The results are the same bytes, and the two
+    may be mixed freely. Where the step's code, what it reads, or the shapes of its arguments change, it is captured again (`why()`
+    says what for); where a replay could not be faithful, CaptureError names the line.
+
+    fast: allow simplifications that change rounding. without: names of passes to leave out (graph.PASSES). show: True prints the
+    program before and after every pass. Usable as a decorator, with or without arguments.
+
+    >>> @ag.compile
+    ... def step(x, y):
+    ...     optimizer.zero_grad()
+    ...     loss = F.mse_loss(model(x), y)
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    >>> losses = step.repeat(2000, x, y)
+    """
+    if step is None:
+        return functools.partial(compile, fast=fast, without=without, show=show)
+    if not callable(step):
+        raise TypeError(f"compile: expected a function or a Module, got {type(step).__name__}")
+    return Compiled(step, fast, without, show)
+
+
+class Compiled:
+    """A function that replays captured programs; made by `compile`."""
+
+    def __init__(self, step, fast=False, without=(), show=None):
+        functools.update_wrapper(self, step, updated=())
+        self.step, self._fast, self._without, self._show = step, fast, tuple(without), show
+        self._entries = {}               # key -> [_Entry], the newest first
+        self._candidates = {}            # key -> (structure, number of captures), before captures agree
+        self._verified = False           # two captures agreed: the step is the same from call to call
+        self._why = "not called yet"
+        self._lock = threading.RLock()
+        self._last = None
+
+    # ---- calling
+
+    def __call__(self, *args, **kwargs):
+        if is_capturing():               # part of a larger captured step
+            return self.step(*args, **kwargs)
+        with self._lock:
+            tensors, description = flatten((args, kwargs))
+            entry, key = self._find(tensors, description)
+            if entry is None:
+                return self._capture(key, args, kwargs)
+            return entry.call(tensors, args, kwargs)
+
+    def repeat(self, times, *args, progress=False, **kwargs):
+        """Run the step `times` times on the same arguments; returns its results stacked along a new first dimension.
+
+        progress: show a bar on the terminal (tqdm, where it is installed).
+        """
+        times = int(times)
+        if times < 0:
+            raise ValueError(f"repeat: expected a number of steps of at least 0, got {times}")
+        bar = _bar(times, progress)
+        results, done = [], 0
+        with self._lock:
+            tensors, description = flatten((args, kwargs))
+            while done < times:
+                entry, key = self._find(tensors, description)
+                if entry is None:
+                    results.append(self._capture(key, args, kwargs))
+                    done += 1
+                elif entry.is_step:
+                    break
+                else:
+                    results.append(entry.call(tensors, args, kwargs))
+                    done += 1
+            stacked = _stack(results, times) if done == times else entry.repeat(times - done, tensors, results, bar)
+        bar(times)
+        return stacked
+
+    def over(self, loader, *, progress=False):
+        """Run the step on every batch of a loader (a tuple or list of tensors, or one tensor); returns the list of results."""
+        bar, results = _bar(len(loader) if hasattr(loader, "__len__") else None, progress), []
+        for batch in loader:
+            results.append(self(*batch) if isinstance(batch, (tuple, list)) else self(batch))
+            bar(len(results))
+        return results
+
+    # ---- looking inside
+
+    def why(self):
+        """Why the last capture was made, in a sentence."""
+        return self._why
+
+    @property
+    def program(self):
+        """The Program that was replayed or captured last; CaptureError before that."""
+        return self._latest().program
+
+    @property
+    def backward_program(self):
+        """The Program of the gradient, of a compiled function whose result needs one; else None."""
+        return self._latest().backward_program
+
+    def memory(self):
+        """What a run needs, known before it: the peak, the largest buffers and the lines that made them, as text."""
+        entry = self._latest()
+        parts = [memory_report(entry.program, entry.plan)]
+        if entry.backward_program is not None:
+            parts.append(memory_report(entry.backward_program, entry.backward_plan))
+        return "\n\n".join(parts)
+
+    def _latest(self):
+        if self._last is None:
+            raise CaptureError("nothing is captured yet: call the compiled function first (twice, the first time)")
+        return self._last
+
+    def __getattr__(self, name):
+        if name.startswith("__") or "step" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self.step, name)          # parameters(), train() ... of a compiled Module
+
+    def __repr__(self):
+        return f"<compiled {getattr(self.step, '__qualname__', type(self.step).__name__)}: {sum(map(len, self._entries.values()))} programs>"
+
+    # ---- capturing
+
+    def _find(self, tensors, description):
+        """(the entry that may be replayed for these arguments, or None; their key)."""
+        key = (description, tuple((t.shape, t.stride(), t.dtype.code, t.requires_grad) for t in tensors), is_grad_enabled(),
+               get_default_dtype().code, _sharing(tensors))
+        try:
+            entries = self._entries.get(key, ())
+        except TypeError:
+            raise CaptureError("compile: arguments other than tensors must be hashable (numbers, strings, tuples of them); "
+                               f"got {description}") from None
+        reason = None
+        for entry in entries:
+            found = entry.stale()
+            if found is None:
+                self._last = entry
+                return entry, key
+            reason = reason or found
+        self._reason = reason
+        return None, key
+
+    def _capture(self, key, args, kwargs):
+        self._explain(key)
+        found = trace(self.step, args, kwargs)
+        structure = _structure(found)
+        before, count = self._candidates.get(key, (None, 0))
+        if before == structure or self._verified:
+            self._verified = True
+            self._candidates.pop(key, None)
+            self._keep(key, _Entry(self, found, self._options()))
+        elif count + 1 >= PATIENCE:
+            raise CaptureError(f"the step did something else in each of {PATIENCE} calls, so that it can't be replayed: "
+                               f"{_difference(before, structure)}")
+        else:
+            self._candidates[key] = structure, count + 1
+        return found.result
+
+    def _options(self):
+        return {"fast": self._fast, "without": self._without, "show": self._show}
+
+    def _keep(self, key, entry):
+        entries = self._entries.setdefault(key, [])
+        entries[:] = [entry, *entries][:8]
+        while sum(map(len, self._entries.values())) > KEPT:
+            del self._entries[next(iter(self._entries))]
+        self._last = entry
+
+    def _explain(self, key):
+        """Note why a capture is made."""
+        if key in self._candidates:
+            self._why = "captured a second time, to see that the step does the same at every call"
+        elif not self._entries and not self._candidates:
+            self._why = "captured because it was called for the first time"
+        elif key in self._entries:
+            self._why = f"captured again because {self._reason}"
+        else:
+            known = next(iter(self._entries or self._candidates))
+            self._why = f"captured because {_key_difference(known, key)}"
+
+
+class _Entry:
+    """A Program ready to be replayed, and what must hold for that."""
+
+    def __init__(self, owner, found, options):
+        self.tree, self.snapshot, self.expected, self.aliases = found.tree, found.snapshot, found.expected, found.aliases
+        self.step = owner.step
+        self.program = optimise(found.program, evaluate=evaluate, **options)
+        self.plan = plan(self.program)
+        self.machine = Machine(self.program, self.plan)
+        self.backward_program = self.backward_plan = self.backward_machine = None
+        self.is_step = found.backward is None
+        index = self.machine.index
+        self.leaves = tuple((leaf, view, 0 if view is None else index[view.buffer]) for leaf, view in found.leaves)
+        # Gradients in memory of their own; those that are added to in place stay where they are.
+        self.fresh_leaves = tuple((leaf, view, i) for leaf, view, i in self.leaves
+                                  if view is None or self.machine.buffers[i].kind == LOCAL)
+        gradients = {i for _, view, i in self.fresh_leaves if view is not None}
+        self.outputs = self.program.outputs
+        self.results = tuple(sorted({index[v.buffer] for v in self.outputs if self.machine.buffers[index[v.buffer]].kind == LOCAL}))
+        self.own_results = tuple(i for i in self.results if i not in gradients)
+        self.instances, self.backward_instances = [self.machine.instance()], []
+        self.updates = self.machine.updates
+        self.states = tuple((group, state, parameter, _addresses(state)) for _, (group, state, parameter) in self.updates)
+        if found.backward is not None:
+            self._prepare_backward(found, options)
+
+    def _prepare_backward(self, found, options):
+        self.backward_program = optimise(found.backward, evaluate=evaluate, **options)
+        self.backward_plan = plan(self.backward_program)
+        self.backward_machine = machine = Machine(self.backward_program, self.backward_plan)
+        self.differentiable, self.sources = found.differentiable, found.sources
+        views = iter(self.backward_program.outputs)
+        self.gradient_views = tuple(None if view is None else next(views) for view in found.gradient_views)
+        mine = self.machine.index
+        self.shared = tuple((i, mine[b.id]) for i, b in enumerate(machine.buffers)
+                            if b.kind == EXTERNAL and b.owner is None and b.id in mine)
+        self.backward_results = tuple(sorted({machine.index[v.buffer] for v in self.backward_program.outputs
+                                              if machine.buffers[machine.index[v.buffer]].kind == LOCAL}))
+
+    # ---- whether it may be replayed
+
+    def stale(self):
+        """None, or why the program must be captured again."""
+        reason = self.snapshot.check()
+        if reason is not None:
+            return reason
+        leaf = moved(self.expected)
+        if leaf is not None:
+            state = "is gone" if leaf.grad is None else "is there" if dict((id(t), a) for t, a in self.expected)[id(leaf)] is None else "is another one"
+            return f"the gradient of a leaf of shape {leaf.shape} {state}"
+        for _, state, parameter, addresses in self.states:
+            if state is not None and _addresses(state) != addresses:
+                return f"the optimizer's state of a parameter of shape {parameter.shape} was replaced"
+        return None
+
+    # ---- replay
+
+    def call(self, tensors, args, kwargs):
+        if not self.is_step:
+            return self._call_function(tensors, args, kwargs)
+        instance = self.instances[0]
+        instance.bind_inputs(tensors)
+        if self.updates:
+            instance.refresh(self.updates)
+        for i in self.own_results:
+            if instance.is_shared(i):
+                instance.fresh(i)
+        prepare_gradients(instance, self.fresh_leaves)
+        instance.run()
+        deliver_gradients(instance, self.fresh_leaves)
+        return self._result(instance, tensors)
+
+    def _result(self, instance, tensors):
+        made = [alias if alias is not None else instance.tensor(view) for view, alias in zip(self.outputs, self._aliases(tensors), strict=True)]
+        return unflatten(self.tree, made)
+
+    def _aliases(self, tensors):
+        return self.aliases
+
+    def repeat(self, times, tensors, before, bar):
+        """`times` runs in one go, after the results `before`; all results stacked."""
+        instance = self.instances[0]
+        instance.bind_inputs(tensors)
+        total = len(before) + times
+        if any(alias is not None or self.machine.index[view.buffer] not in self.own_results
+               for view, alias in zip(self.outputs, self.aliases, strict=True)):
+            for _ in range(times):                    # a result is memory that the next step writes, or an argument itself
+                before.append(_copies(self.call(tensors, (), {})))
+            return _stack(before, total)
+        if self.updates:
+            instance.refresh(self.updates)
+        for i in self.own_results:
+            instance.fresh(i, times)
+        prepare_gradients(instance, self.fresh_leaves)
+        stacks = [instance.tensor(view, (times,), self.machine.buffers[self.machine.index[view.buffer]].nbytes) for view in self.outputs]
+        done, size = 0, min(times, 16)
+        try:
+            while done < times:
+                size, start = min(size, times - done), time.perf_counter()
+                instance.run(size, self.own_results)
+                done += size
+                bar(len(before) + done)
+                size = max(1, min(size * 8, int(size * SLICE / max(time.perf_counter() - start, 1e-9))))
+        finally:
+            for i in self.own_results:
+                instance.fresh(i)
+            deliver_gradients(instance, self.fresh_leaves)
+        if not before:
+            return unflatten(self.tree, stacks)
+        return _joined(self.tree, before, stacks, total)
+
+    # ---- compiled functions that are one node of the graph
+
+    def _call_function(self, tensors, args, kwargs):
+        instance = self.instances.pop() if self.instances else self.machine.instance()
+        instance.bind_inputs(tensors)
+        if self.updates:
+            instance.refresh(self.updates)
+        for i in self.results:
+            if instance.is_shared(i):
+                instance.fresh(i)
+        instance.run()
+        made = [alias if alias is not None else instance.tensor(view) for view, alias in zip(self.outputs, self.aliases, strict=True)]
+        attach([made[k] for k in self.differentiable], list(self.sources_of(tensors)), _Call(self, instance, tensors, args, kwargs))
+        return unflatten(self.tree, made)
+
+    def sources_of(self, tensors):
+        """What this call's result is differentiated by: arguments that need gradients, then leaves outside."""
+        arguments = [t for t in tensors if t.requires_grad]
+        return arguments + list(self.sources[len(arguments):])
+
+
+class _Call:
+    """One call of a compiled function, for its node: holds the memory that the backward program reads."""
+
+    def __init__(self, entry, instance, tensors, args, kwargs):
+        self.entry, self.instance, self.tensors, self.args, self.kwargs = entry, instance, tensors, args, kwargs
+        self.read = [*tensors, *entry.sources_of(tensors)]
+        self.versions = [version_of(t) for t in self.read]
+
+    def __del__(self):
+        self.entry.instances.append(self.instance)
+
+    def backward(self, gradients, needed):
+        """Gradients of the sources from gradients of the outputs (None: zero)."""
+        entry = self.entry
+        self._check_versions()
+        instance = entry.backward_instances.pop() if entry.backward_instances else entry.backward_machine.instance()
+        try:
+            seeds = [_fitting(g, view) for g, view in zip(gradients, entry.backward_program.inputs, strict=True)]
+            instance.bind_inputs(seeds)
+            for here, there in entry.shared:
+                instance.share(here, self.instance, there)
+            for i in entry.backward_results:
+                instance.fresh(i)
+            instance.run()
+            return [None if view is None else instance.tensor(view) for view in entry.gradient_views]
+        finally:
+            entry.backward_instances.append(instance)
+
+    def differentiate(self, gradients):
+        """As `backward`, as operations that can be differentiated again: the function runs as it is."""
+        sources = self.entry.sources_of(self.tensors)
+        with enable_grad():
+            result = flatten(self.entry.step(*self.args, **self.kwargs))[0]
+        outputs = [result[k] for k in self.entry.differentiable]
+        return grad(outputs, sources, gradients, create_graph=True, allow_unused=True, materialize_grads=True)
+
+    def _check_versions(self):
+        for t, version in zip(self.read, self.versions, strict=True):
+            if version_of(t) != version:
+                raise RuntimeError(f"a value of shape {t.shape} that a compiled function needs for its gradient was changed in place "
+                                   f"afterwards; use an out-of-place operation, or clone() the value before changing it")
+
+
+# ---- small things
+
+def _fitting(gradient, view):
+    """The gradient in the layout that the backward program reads."""
+    if gradient is None:
+        return zeros(view.shape, dtype=_dtype(view))
+    if gradient.stride() == view.strides and gradient.dtype.code == view.dtype:
+        return gradient
+    made = empty(view.shape, dtype=_dtype(view)).as_strided(view.shape, view.strides) if _dense_like(view) else empty(view.shape, dtype=_dtype(view))
+    with no_grad():
+        made.copy_(gradient)
+    return made
+
+
+def _dense_like(view):
+    return view.is_dense
+
+
+def _dtype(view):
+    from autograd_cy.array.dtypes import DTYPES
+    return DTYPES[view.dtype]
+
+
+def _addresses(state):
+    """Where an optimizer's state of one parameter lies."""
+    if state is None:
+        return ()
+    return tuple((name, value.data_ptr()) for name, value in state.items() if isinstance(value, Tensor))
+
+
+def _sharing(tensors):
+    """Which arguments share memory with an earlier one."""
+    if len(tensors) < 2:
+        return ()
+    first = {}
+    return tuple(first.setdefault(t.untyped_storage().data_ptr(), k) for k, t in enumerate(tensors))
+
+
+def _structure(found):
+    """What two captures of one call must have in common."""
+    external = tuple(b.owner.data_ptr() for b in found.program.buffers if b.kind == EXTERNAL and b.owner is not None)
+    return (found.program.structure(), None if found.backward is None else found.backward.structure(), found.tree, external)
+
+
+def _difference(before, now):
+    """The first instruction in which two captures differ."""
+    for k, (one, other) in enumerate(zip(before[0][1], now[0][1], strict=False)):
+        if one != other:
+            return f"instruction {k} was {one[1]} and then {other[1]}, or read other values"
+    if len(before[0][1]) != len(now[0][1]):
+        return f"{len(before[0][1])} instructions and then {len(now[0][1])}"
+    if before[2] != now[2]:
+        return "the result has another structure, or other numbers in it"
+    return "a number that it made a tensor of, or memory that it used, was another one"
+
+
+def _key_difference(before, now):
+    """How two sets of arguments differ, in words."""
+    if before[0] != now[0]:
+        return "an argument that is no tensor has another value, or the arguments another structure"
+    for k, (one, other) in enumerate(zip(before[1], now[1], strict=True)):
+        for part, what in enumerate(("shape", "strides", "dtype", "requires_grad")):
+            if one[part] != other[part]:
+                return f"tensor {k} among the arguments has {what} {other[part]} instead of {one[part]}"
+    return "gradients were switched on or off" if before[2] != now[2] else "the default dtype changed" if before[3] != now[3] \
+        else "arguments share memory in another way"
+
+
+def _copies(tree):
+    tensors, description = flatten(tree)
+    return unflatten(description, [t.detach().clone() for t in tensors])
+
+
+def _stack(results, times):
+    """Results of equal structure, stacked."""
+    from autograd_cy.engine.joins import stack
+    if not results:
+        return empty(0)
+    flat = [flatten(result) for result in results]
+    if flat[0][1] is None or not flat[0][0]:
+        return None
+    return unflatten(flat[0][1], [stack([tensors[k].detach() for tensors, _ in flat]) for k in range(len(flat[0][0]))])
+
+
+def _joined(tree, before, stacks, total):
+    """Results of the first calls, then those of the replays."""
+    from autograd_cy.engine.joins import cat
+    firsts = flatten(_stack(before, len(before)))[0]
+    return unflatten(tree, [cat([first, rest]) for first, rest in zip(firsts, stacks, strict=True)]) if tree is not HOLE \
+        else cat([firsts[0], stacks[0]])
+
+
+def _bar(total, progress):
+    """A function that moves a progress bar to a number of steps."""
+    if not progress:
+        return lambda done: None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return lambda done: None
+    shown = tqdm(total=total, unit="step")
+
+    def move(done):
+        shown.update(done - shown.n)
+        if shown.total is not None and done >= shown.total:
+            shown.close()
+    return move

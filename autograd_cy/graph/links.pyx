@@ -1,0 +1,162 @@
+# Where captured programs meet the live graph: what a result depends on, compiled calls as nodes, gradients in their leaves.
+#
+# Relies on the engine's nodes and on machine. compile relies on it.
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.node cimport Node, free_nodes, is_node, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.record cimport saved_or_raise, set_edge, set_history
+from autograd_cy.engine.tensor cimport Tensor, set_grad
+from autograd_cy.graph.machine cimport Instance
+
+from autograd_cy.engine.tensor import OPCODES
+
+cdef int CAPTURED = OPCODES["captured"]
+
+cdef extern from *:
+    """
+    #define ag_count_of(o) Py_REFCNT((PyObject*) (o))
+    """
+    Py_ssize_t ag_count_of(PyObject* o) noexcept
+
+
+def last_node():
+    """The sequence number of the newest node: later ones are larger."""
+    return free_nodes.last_seq
+
+
+def has_graph(Tensor t not None):
+    """Whether an operation that can still be differentiated made the tensor."""
+    return t.node != NULL and not (<Node> t.node).released
+
+
+def dependencies(outputs, long long since, known=()):
+    """(leaves, older): the leaf tensors that the outputs' graph reaches, in a fixed order, and the first node it reaches that was
+    made up to `since`. The graph behind the tensors in `known` is not entered."""
+    cdef list stack = []
+    cdef set seen = set()
+    cdef list leaves = []
+    cdef PyObject* target
+    cdef int i
+    older = None
+    stops = {(<size_t> (<Tensor> t).node, (<Tensor> t).output_nr) for t in known if (<Tensor> t).node != NULL}
+    for t in outputs:
+        if (<Tensor> t).node != NULL and (<size_t> (<Tensor> t).node, (<Tensor> t).output_nr) not in stops:
+            stack.append(<object> (<Tensor> t).node)
+        elif (<Tensor> t).needs_grad and (<Tensor> t).node == NULL and id(t) not in seen:
+            seen.add(id(t))
+            leaves.append(t)
+    while stack:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        if (<Node> o).seq <= since:
+            older = older if older is not None else o
+            continue
+        for i in range((<Node> o).n_edges):
+            target = (<Node> o).edges[i].target
+            if target == NULL or (<size_t> target, (<Node> o).edges[i].output_nr) in stops:
+                continue
+            if is_node(target):
+                stack.append(<object> target)
+            elif <size_t> target not in seen:
+                seen.add(<size_t> target)
+                leaves.append(<object> target)
+    return leaves, older
+
+
+def attach(list outputs, list inputs, call):
+    """Make one node the history of all outputs; `call.backward(grads)` and `call.differentiate(grads)` give its gradients."""
+    cdef PyObject* node = node_new(CAPTURED, <int> len(inputs), 0)
+    cdef int k
+    node_set_outputs(<Node> node, <int> len(outputs))
+    for k, t in enumerate(inputs):
+        set_edge(&(<Node> node).edges[k], <Tensor> t)
+    attrs, extra = (tuple([t.shape for t in outputs]),), (call,)
+    Py_INCREF(attrs)
+    (<Node> node).attrs = <PyObject*> attrs
+    Py_INCREF(extra)
+    (<Node> node).extra = <PyObject*> extra
+    remember_line(<Node> node)
+    for k, t in enumerate(outputs):
+        Py_INCREF(<object> node)
+        set_history(<PyObject*> t, node, k)
+    Py_DECREF(<object> node)
+
+
+cdef int captured_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    cdef int i
+    if node.extra == NULL:
+        saved_or_raise(node, 31)
+    given = [<object> grads[i] if grads[i] != NULL else None for i in range(node.n_outputs)]
+    needed = [node.edges[i].target != NULL for i in range(node.n_edges)]
+    values = (<object> node.extra)[0].backward(given, needed)
+    for i in range(node.n_edges):
+        if node.edges[i].target != NULL and values[i] is not None:
+            value = values[i]
+            Py_INCREF(value)
+            result[i] = <PyObject*> value
+    return 0
+
+
+backwards[CAPTURED] = captured_backward
+
+
+# ---- gradients of leaves
+
+def prepare_gradients(Instance instance not None, gradients):
+    """Before a run: memory for the gradients. gradients: (leaf, view, buffer index) or (leaf, None, 0) where it is cleared.
+
+    Where the leaf's gradient is what the last run left there and nobody else holds it, its memory serves again.
+    """
+    cdef Tensor leaf
+    cdef Py_ssize_t index
+    cdef PyObject* old
+    for leaf, view, i in gradients:
+        if view is None:
+            continue
+        index = i
+        old = leaf.grad_
+        if old != NULL and (<Tensor> old).storage == instance.storages[index] and ag_count_of(old) == 1 \
+                and (<Tensor> old).storage.refs == 2:
+            continue
+        instance.fresh(index)
+
+
+def deliver_gradients(Instance instance not None, gradients):
+    """After a run: the leaves' gradients are the tensors that the program made."""
+    cdef Tensor leaf
+    cdef Py_ssize_t index
+    for leaf, view, i in gradients:
+        if view is None:
+            set_grad(leaf, NULL)
+            continue
+        index = i
+        if leaf.grad_ == NULL or (<Tensor> leaf.grad_).storage != instance.storages[index]:
+            made = instance.tensor(view)
+            set_grad(leaf, <PyObject*> made)
+        else:
+            (<Tensor> leaf.grad_).storage.version += 1
+
+
+def moved(expectations):
+    """The first leaf whose gradient is not what the program expects; None where all are.
+
+    expectations: (leaf, None: no gradient; 0: some gradient; else the address of its data).
+    """
+    cdef Tensor leaf
+    for leaf, address in expectations:
+        if leaf.grad_ == NULL:
+            if address is not None:
+                return leaf
+        elif address is None or (address and <size_t> (<Tensor> leaf.grad_).data != address):
+            return leaf
+    return None
+
+
+def version_of(Tensor t not None):
+    """How often the tensor's memory was changed in place."""
+    return t.storage.version

@@ -1,0 +1,76 @@
+# The C interface of the machine: an instance and the memory of its buffers.
+#
+# Relies on array. calls relies on it.
+
+from autograd_cy.array.storage cimport Storage
+from autograd_cy.engine.tensor cimport Tensor
+from autograd_cy.kernels.table cimport Loop, Operand
+
+cdef struct Step:
+    int kind
+    int n_operands
+    Py_ssize_t n              # elements of a loop; maps of a group
+    char** p                  # addresses of the operands (NULL: an option not in use)
+    Py_ssize_t* ints
+    double* numbers
+    Operand* operands         # of a strided loop
+    Loop loop
+    const Loop* variants
+    long long* counter        # of an update: the steps so far
+    Py_ssize_t place          # (while building) index of the first address, integer, number, operand
+    Py_ssize_t int_place, number_place, operand_place
+
+cdef struct Use:              # where the address of a buffer stands
+    int step
+    int operand
+    Py_ssize_t offset
+
+cdef struct Failure:
+    Py_ssize_t step           # -1: none
+    Py_ssize_t which          # the element that the check found
+
+cdef class Machine:
+    cdef readonly object program, plan
+    cdef readonly list buffers            # Buffer of each index
+    cdef readonly dict index              # buffer id -> index
+    cdef readonly list sources            # the instruction of each step
+    cdef readonly list updates            # (step, (group, state, parameter))
+    cdef readonly list written            # indices of EXTERNAL buffers that a run changes
+    cdef readonly Py_ssize_t arena_bytes, scratch_bytes, work
+    cdef Step* steps
+    cdef Py_ssize_t n_steps, n_all        # steps of the program; with the maps inside of groups
+    cdef list uses                        # per buffer index: [(step, operand, offset)]
+    cdef Use* all_uses
+    cdef Py_ssize_t* first_use
+    cdef list ints, numbers
+    cdef Py_ssize_t* int_pool
+    cdef Py_ssize_t n_numbers, n_addresses, n_operands
+    cdef dict constant_places
+    cdef Storage* constants
+    cdef readonly bint needs_interpreter  # Python is called inside
+    cdef place_constants(self)
+    cdef lower(self, Py_ssize_t i, instruction)
+    cdef lower_map(self, Step* step, instruction)
+    cdef lower_part(self, Py_ssize_t i, part)
+    cdef list uses_of_scratch(self)
+
+cdef class Instance:
+    cdef readonly Machine machine
+    cdef Step* steps
+    cdef char** addresses
+    cdef double* numbers
+    cdef Operand* operands
+    cdef Storage** storages               # of each buffer
+    cdef char** bases                     # and the address that offsets count from
+    cdef Storage* arena
+    cdef Storage* scratch
+    cdef Failure failure
+    cdef object error
+    cdef public bint busy
+    cdef void set_base(self, Py_ssize_t index, char* base) noexcept
+    cdef void take(self, Py_ssize_t index, Storage* storage, char* base) noexcept
+    cdef void bind_input(self, Py_ssize_t index, Tensor tensor, Py_ssize_t offset) noexcept
+    cdef Py_ssize_t run_times(self, Py_ssize_t times, Py_ssize_t* moved, Py_ssize_t n_moved) noexcept nogil
+    cdef void advance(self, Py_ssize_t index, Py_ssize_t nbytes) noexcept nogil
+    cdef fail(self)
+    cdef Py_ssize_t call(self, Step* step) noexcept
