@@ -27,9 +27,9 @@ PATIENCE = 24           # how many instructions without a new member end a searc
 def fuse(program, block=BLOCK):
     """Put maps over equally many contiguous elements into groups."""
     least = MIN_BLOCKS * block
-    items = [_item(instruction, least) for instruction in program.instructions]
-    if sum(item.windows is not None for item in items) < 2:
+    if sum([instruction.kernel == "map" and instruction.operands[0].numel >= least for instruction in program.instructions]) < 2:
         return program
+    items = [_item(instruction, least) for instruction in program.instructions]
     facts = Facts(program)
     outside = {b.id for b in program.buffers if b.kind != LOCAL}
     count = {}
@@ -37,7 +37,7 @@ def fuse(program, block=BLOCK):
         for view in instruction.operands:
             if view is not None:
                 count[view.buffer] = count.get(view.buffer, 0) + 1
-    inner = {b: count[b] for b in facts.single if b not in facts.results}
+    inner = {b: n for b, n in count.items() if facts.passing(b)}
     rest, done = deque(items), []
     while rest:
         item = rest.popleft()
