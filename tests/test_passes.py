@@ -479,7 +479,7 @@ def test_limits_of_a_group():
     y = x
     for _ in range(40):
         y = b.map("neg", y)
-    assert [len(g) for g in groups(fused(b, y))] == [16, 16, 8]
+    assert [len(g) for g in groups(fused(b, y))] == [32, 8]
     b = Build((40,))
     total = b.given()
     for _ in range(20):
