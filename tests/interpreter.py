@@ -75,9 +75,12 @@ class Interpreter:
         for b in sorted(self.program.pinned):
             start = self.base[b]
             pinned[b] = self.memory[b][start:start + self.program.by_id()[b].nbytes].tobytes()
-        changed = {b.id: self.memory[b.id].tobytes() for b in self.program.buffers if b.kind in (INPUT, EXTERNAL)}
-        changed = {b: content for b, content in changed.items() if content != self.contents[b]}
-        return outputs, gradients, pinned, changed, self.log
+        return outputs, gradients, pinned, self.outside(), self.log
+
+    def outside(self):
+        """Memory outside that has changed so far."""
+        found = {b.id: self.memory[b.id].tobytes() for b in self.program.buffers if b.kind in (INPUT, EXTERNAL)}
+        return {b: content for b, content in found.items() if content != self.contents[b]}
 
     def step(self, instruction):
         """Run one instruction."""
@@ -106,7 +109,7 @@ class Interpreter:
             window = out[(*(slice(0, 1) if d in reduced else slice(None) for d in range(out.ndim)), ...)]
             window[...] = np.array(x, order="C").sum(reduced, out.dtype, keepdims=True)
         else:
-            self.log.append((instruction.name, [a.tobytes() for a in arrays]))
+            self.log.append((instruction.name, [a.tobytes() for a in arrays], self.outside()))
 
     def check_overlap(self, instruction):
         """An output is exactly the memory of an input of a map, or apart from it (kernels/table.pxd)."""

@@ -207,6 +207,15 @@ def test_four_times_x():
     assert "4.0" in str(after)
 
 
+def test_a_rule_does_not_reach_past_a_write():
+    b = Build((3, 3))
+    p = b.given(EXTERNAL)
+    y = b.map("neg", p)
+    t = b.copy(transposed(p), out=b.local())
+    b.map("add", p, 1.0, out=p)
+    assert kernels(b.after(b.map("exp", b.map("neg", y)), b.sum(b.copy(transposed(t))))) == ["neg", "copy", "add", "neg", "exp", "copy", "sum"]
+
+
 def test_a_constant_of_many_equal_numbers_is_one():
     b = Build((3, 4))
     x = b.given()
@@ -272,6 +281,16 @@ def test_maps_read_what_a_buffer_was_filled_with():
     program = b.after(b.map("mul", x, filled), without=("fuse", "fold"))
     assert kernels(program) == ["mul"]
     assert "2.5" in str(program)
+
+
+def test_nothing_is_read_from_where_it_is_written_to():
+    b = Build((3, 3))
+    p, x = b.given(EXTERNAL), b.given()
+    filled = b.copy(View(p.buffer, 0, F32, (3, 3), (0, 0)))
+    b.map("mul", x, filled, out=p)                           # p[0, 0] is wanted whole before p changes
+    assert kernels(b.after()) == ["copy", "mul"]
+    b.copy(b.copy(transposed(p)), out=p)
+    assert kernels(b.after()) == ["copy", "mul", "copy", "copy"]
 
 
 def test_through_says_what_strides_can_say():
@@ -463,6 +482,37 @@ def test_an_error_finds_memory_as_it_was():
     assert [i.kernel for i in fused(b).instructions] in (["outside_unit", "group", "outside_unit"], ["map", "outside_unit", "map", "outside_unit"])
 
 
+def test_what_a_member_overwrites_was_read_before():
+    b = Build((40,))
+    x, q, r = b.given(), b.given(EXTERNAL), b.given(EXTERNAL)
+    many = [b.given() for _ in range(9)]
+    y = b.map("exp", x)
+    z = b.map("neg", q)                                      # apart from the group at first
+    for v in many:
+        y = b.map("add", y, v)
+    b.map("mul", y, z, out=q)                                # may draw it in, or not
+    b.map("sub", r, z, out=r)
+    w = b.map("mul", z, q)
+    fused(b, w, b.map("add", y, w))
+
+
+def test_what_is_drawn_into_a_group_leaves_nobody_behind():
+    b = Build((40,))
+    x, y = b.given(), b.given(EXTERNAL)
+    first = b.map("exp", x)
+    second = b.map("neg", y)
+    total = b.sum(second)                                    # needs what the last map would draw in
+    b.effect(total)
+    third = b.map("add", first, second)
+    assert groups(fused(b, third, total)) == [["exp", "add"]]
+    b = Build((40,))
+    x, y = b.given(), b.given(EXTERNAL)
+    first = b.map("exp", x)
+    second = b.map("neg", y)
+    b.copy(View(b.number(1.0).buffer, 0, F32, (40,), (0,)), out=y)
+    assert groups(fused(b, b.map("add", first, second))) == [["exp", "add"]]
+
+
 def test_shifted_windows_do_not_meet_in_a_group():
     b = Build((32,))
     p, x = b.given(EXTERNAL, shape=(40,)), b.given()
@@ -501,6 +551,24 @@ def test_a_chain_needs_two_places_or_one():
     assert plan(program, reuse=False).nbytes == 2 * 448
     assert plan(program).total == 10 * 448
     assert len(plan(program).shared) == 9
+
+
+def test_an_input_is_written_over_only_after_its_last_reader():
+    b = Build((40,))
+    y = b.copy(b.given(dtype=F64), dtype=F32)
+    z = b.map("neg", y)
+    w = b.map("mul", y, z)
+    b.effect(z)
+    b.effect(w)
+    program = passes.fuse(b.program(), BLOCK)
+    assert groups(program) == [["neg", "mul"]]
+    assert plan(program).shared == {w.buffer: y.buffer}
+    assert outcome(b.program(), b.contents) == outcome(program, b.contents, plan(program))
+    b = Build((5, 5))
+    y = b.map("exp", b.given())
+    program = b.program(b.map("neg", b.map("add", y, transposed(y))))
+    assert list(plan(program).shared.values()) == []
+    assert outcome(program, b.contents) == outcome(program, b.contents, plan(program))
 
 
 def test_what_is_pinned_keeps_its_place():

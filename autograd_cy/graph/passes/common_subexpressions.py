@@ -54,7 +54,7 @@ def _equal_constants(program, facts):
     """Constants of equal bytes: each later one -> the first."""
     found, same = {}, {}
     for buffer in program.buffers:
-        if buffer.kind == CONSTANT and buffer.id not in facts.writes:
+        if buffer.kind == CONSTANT:
             held = found.setdefault(buffer.content, buffer.id)
             if held != buffer.id and buffer.id not in facts.results:
                 same[buffer.id] = held

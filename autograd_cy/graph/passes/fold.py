@@ -50,8 +50,7 @@ def _reads_only(instruction, known):
 def _values(instruction, known, facts, evaluate, limit):
     """What the instruction writes, if it may become a constant."""
     reads = [view.buffer for view in instruction.reads]
-    if (instruction.has_effects or not all(facts.passing(view.buffer) for view in instruction.writes)
-            or not facts.writes.keys().isdisjoint(reads)):
+    if instruction.has_effects or not all(facts.passing(view.buffer) for view in instruction.writes):
         return None
     if instruction.kernel == "copy" and one_value(instruction.operands[1]):
         limit = min(limit, FILL_LIMIT)

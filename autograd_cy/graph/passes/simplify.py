@@ -170,7 +170,7 @@ class _Walk:
             if dtype == view.dtype:
                 return number
         constant = self.facts.by_id.get(buffer)
-        if constant is None or constant.kind != CONSTANT or buffer in self.facts.writes:
+        if constant is None or constant.kind != CONSTANT:
             return None
         size = ITEMSIZE[view.dtype]
         first = constant.content[:size]
