@@ -32,7 +32,9 @@ MAPS = {
     "maximum": lambda a, b: np.where((a > b) | (a != a), a, b), "minimum": lambda a, b: np.where((a < b) | (a != a), a, b),
     "mul.da": _masked(mul), "mul.db": _masked(mul), "div.da": _masked(div), "where": np.where, "lt": np.less, "ge": np.greater_equal,
     "logical_not": lambda x: x == 0, "reciprocal": lambda x: np.ones((), x.dtype) / x, "pow": np.power,
-    "square.dx": _masked(lambda g, x: g * (x + x)), "clamp": None, "bitwise_not": np.invert, "bitwise_or": np.bitwise_or,
+    "square.dx": _masked(lambda g, x: g * (x + x)), "clamp": None, "bitwise_not": np.invert, "bitwise_or": np.bitwise_or, "bitwise_and": np.bitwise_and, "bitwise_xor": np.bitwise_xor,
+    "floor_divide": np.floor_divide, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "pow.da": lambda g, a, b: g * b * a ** (b - 1),
 }
 
 
@@ -73,9 +75,12 @@ class Interpreter:
         for b in sorted(self.program.pinned):
             start = self.base[b]
             pinned[b] = self.memory[b][start:start + self.program.by_id()[b].nbytes].tobytes()
-        changed = {b.id: self.memory[b.id].tobytes() for b in self.program.buffers if b.kind in (INPUT, EXTERNAL)}
-        changed = {b: content for b, content in changed.items() if content != self.contents[b]}
-        return outputs, gradients, pinned, changed, self.log
+        return outputs, gradients, pinned, self.outside(), self.log
+
+    def outside(self):
+        """Memory outside that has changed so far."""
+        found = {b.id: self.memory[b.id].tobytes() for b in self.program.buffers if b.kind in (INPUT, EXTERNAL)}
+        return {b: content for b, content in found.items() if content != self.contents[b]}
 
     def step(self, instruction):
         """Run one instruction."""
@@ -104,7 +109,7 @@ class Interpreter:
             window = out[(*(slice(0, 1) if d in reduced else slice(None) for d in range(out.ndim)), ...)]
             window[...] = np.array(x, order="C").sum(reduced, out.dtype, keepdims=True)
         else:
-            self.log.append((instruction.name, [a.tobytes() for a in arrays]))
+            self.log.append((instruction.name, [a.tobytes() for a in arrays], self.outside()))
 
     def check_overlap(self, instruction):
         """An output is exactly the memory of an input of a map, or apart from it (kernels/table.pxd)."""

@@ -130,7 +130,7 @@ class Maker:
         if len(inputs) == 2 and self.r.random() < 0.2:
             inputs[1] = inputs[0]
         targets = [v for v in self.writable() if v.dtype == (BOOL if name == "lt" else dtype) and v.shape == shape]
-        target = self.r.choice(targets) if targets and self.r.random() < 0.2 else None
+        target = self.r.choice(targets) if targets and self.r.random() < 0.3 else None
         role = "w"
         if target is not None and not self.clash(target, inputs):
             role = "u" if target in inputs and self.r.random() < 0.5 else "w"

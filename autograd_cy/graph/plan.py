@@ -67,9 +67,9 @@ def _lifetimes(program, end):
             if view is not None and view.buffer in sizes:
                 found = lifetimes.get(view.buffer)
                 lifetimes[view.buffer] = (found[0] if found else i, i)
-    for buffer in sizes.keys() - lifetimes.keys():
+    for buffer in program.pinned & sizes.keys() - lifetimes.keys():
         lifetimes[buffer] = (0, end)
-    return sizes, lifetimes
+    return {b: sizes[b] for b in lifetimes}, lifetimes
 
 
 # ---- taking over the place of an input

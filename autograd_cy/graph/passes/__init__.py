@@ -39,4 +39,4 @@ def show_changes(name, before, after):
     print(f"---- before {name}\n{before}\n---- after {name}\n{after}")
 
 
-__all__ = ["PASSES", "optimise", *PASSES]
+__all__ = ["PASSES", "common_subexpressions", "dead_code", "fold", "fuse", "optimise", "show_changes", "simplify"]

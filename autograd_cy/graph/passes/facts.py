@@ -15,43 +15,47 @@ SAME_LOOP = {"mul.db": "mul.da", "neg.dx": "neg", "sub.db": "neg"}
 class Facts:
     """One walk over a program.
 
-    results: ids of buffers that are looked at after a run; single: ids of LOCAL buffers with one writer that writes them whole
-    (values in the sense of SSA); writes: for each written buffer the numbers of the instructions that do; first, last: for each
-    buffer in use the number of the first and of the last instruction that touches it.
+    results: ids of buffers that are looked at after a run; writes: for each written buffer the numbers of the instructions that
+    write it; last: for each buffer in use the number of the last instruction that touches it.
     """
 
     def __init__(self, program):
-        self.by_id = by_id = {b.id: b for b in program.buffers}
+        self.by_id = {b.id: b for b in program.buffers}
         self.results = program.results()
         self.writes = writes = {}
-        self.first = first = {}
         self.last = last = {}
-        self.whole = whole = {}
+        self.alone = alone = {}         # written buffer -> the only view that writes it, if there is one and it reads nothing
+        self.known_single = {}
         for i, instruction in enumerate(program.instructions):
             for view, role in zip(instruction.operands, instruction.roles, strict=True):
                 if view is None:
                     continue
                 buffer = view.buffer
                 last[buffer] = i
-                if buffer not in first:
-                    first[buffer] = i
                 if role != "r":
                     if buffer in writes:
                         writes[buffer].append(i)
-                        whole[buffer] = None
+                        alone[buffer] = None
                     else:
                         writes[buffer] = [i]
-                        whole[buffer] = view if role == "w" else None
-        self.single = {b for b, view in whole.items() if view is not None and by_id[b].kind == LOCAL and covers(view, by_id[b])}
+                        alone[buffer] = view if role == "w" else None
+
+    def is_single(self, id):
+        """Whether the buffer is LOCAL and one instruction writes it, all of it at once: a value in the sense of SSA."""
+        known = self.known_single.get(id)
+        if known is None:
+            buffer, view = self.by_id[id], self.alone.get(id)
+            known = self.known_single[id] = view is not None and buffer.kind == LOCAL and covers(view, buffer)
+        return known
 
     def passing(self, buffer):
         """Whether the buffer is a value that nobody sees after a run: a pass may do without it."""
-        return buffer in self.single and buffer not in self.results
+        return buffer not in self.results and self.is_single(buffer)
 
     def kept(self, buffer, start, end):
         """Whether no instruction after `start`, up to and with `end`, writes the buffer."""
         written = self.writes.get(buffer)
-        if written is None or buffer in self.single or written[-1] <= start:
+        if written is None or written[-1] <= start:
             return True
         return not any(start < i <= end for i in written)
 
@@ -132,10 +136,16 @@ def through(view, outer, source):
 
 def with_reads(instruction, replace):
     """The instruction with `replace(view)` for every view that it only reads, those of a group's parts included."""
-    operands = tuple([replace(v) if v is not None and role == "r" else v
-                      for v, role in zip(instruction.operands, instruction.roles, strict=True)])
-    if operands == instruction.operands:
+    operands = list(instruction.operands)
+    changed = False
+    for k, role in enumerate(instruction.roles):
+        view = operands[k]
+        if role == "r" and view is not None:
+            operands[k] = replace(view)
+            changed = changed or operands[k] is not view
+    if not changed:
         return instruction
+    operands = tuple(operands)
     extra = instruction.extra
     if instruction.kernel == "group":
         changed = dict(zip(instruction.operands, operands, strict=True))

@@ -19,13 +19,15 @@ def fold(program, evaluate=None, limit=LIMIT):
     known = {b.id: b.content for b in program.buffers if b.kind == CONSTANT}
     if evaluate is None or not known:
         return program
-    facts = Facts(program)
-    for buffer in facts.writes:
-        known.pop(buffer, None)
+    facts = None
     made = {}
     kept = []
     for instruction in program.instructions:
-        values = _values(instruction, known, facts, evaluate, limit)
+        values = None
+        if _reads_only(instruction, known):
+            if facts is None:
+                facts = Facts(program)
+            values = _values(instruction, known, facts, evaluate, limit)
         if values is None:
             kept.append(instruction)
         else:
@@ -34,23 +36,24 @@ def fold(program, evaluate=None, limit=LIMIT):
     if not made:
         return program
     buffers = tuple([b._replace(kind=CONSTANT, content=made[b.id]) if b.id in made else b for b in program.buffers])
-    return program.with_(instructions=tuple(kept), buffers=buffers)
+    return program._replace(instructions=tuple(kept), buffers=buffers)
+
+
+def _reads_only(instruction, known):
+    """Whether all that the instruction reads is known."""
+    for view, role in zip(instruction.operands, instruction.roles, strict=True):
+        if role != "w" and view is not None and view.buffer not in known:
+            return False
+    return True
 
 
 def _values(instruction, known, facts, evaluate, limit):
-    """What the instruction writes, if it is known now and may become a constant."""
-    reads = []
-    for view, role in zip(instruction.operands, instruction.roles, strict=True):
-        if view is None:
-            continue
-        if role == "r":
-            if view.buffer not in known:
-                return None
-            reads.append(view.buffer)
-        elif not facts.passing(view.buffer) or facts.by_id[view.buffer].nbytes > limit:
-            return None
-    if instruction.has_effects:
+    """What the instruction writes, if it may become a constant."""
+    reads = [view.buffer for view in instruction.reads]
+    if instruction.has_effects or not all(facts.passing(view.buffer) for view in instruction.writes):
         return None
-    if instruction.kernel == "copy" and one_value(instruction.operands[1]) and facts.by_id[instruction.operands[0].buffer].nbytes > FILL_LIMIT:
+    if instruction.kernel == "copy" and one_value(instruction.operands[1]):
+        limit = min(limit, FILL_LIMIT)
+    if any(facts.by_id[view.buffer].nbytes > limit for view in instruction.writes):
         return None
     return evaluate(instruction, {b: known[b] for b in reads})

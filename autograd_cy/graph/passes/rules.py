@@ -20,6 +20,11 @@ def power_of_two(c):
     return m != 0 and m & (m - 1) == 0 and 2.0 ** -100 <= abs(c) <= 2.0 ** 100
 
 
+def not_zero(c):
+    """Whether a gradient that is c everywhere is masked nowhere."""
+    return c != 0
+
+
 def finite(c):
     """Whether c times a zero gradient is 0: nothing is left for the mask of a derivative to do (see ops/codegen.py)."""
     return isfinite(c)
@@ -34,9 +39,11 @@ EXACT = (
     ("neg(neg(x))", "x"),
     ("mul.da(g, 1)", "g"),
     ("mul.da(1, x)", "x"),                      # masked where g is 0: it is 1
+    ("mul.da(c, x)", "mul(c, x)", not_zero),
     ("div.da(g, 1)", "g"),
     ("mul.da(g, c)", "mul(g, c)", finite),      # the loop without a mask
     ("div(x, c)", "mul(x, [1 / c])", power_of_two),
+    ("div.da(c, x)", "div(c, x)", not_zero),
     ("div.da(g, c)", "mul(g, [1 / c])", power_of_two),
     ("maximum(x, x)", "x"),
     ("minimum(x, x)", "x"),
@@ -72,7 +79,6 @@ FAST = (
     ("add(x, x)", "mul(x, [2])"),
     ("add(mul(x, c), x)", "mul(x, [c + 1])"),
     ("add(mul(x, c), mul(x, d))", "mul(x, [c + d])"),
-    ("add(add(y, x), x)", "add(y, mul(x, [2]))"),
     ("mul(mul(x, c), d)", "mul(x, [c * d])"),
     ("mul.da(mul(g, c), d)", "mul(g, [c * d])", finite),
     ("add(add(x, c), d)", "add(x, [c + d])"),

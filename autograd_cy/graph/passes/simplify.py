@@ -29,7 +29,7 @@ def simplify(program, fast=False):
         walk.visit(i, instruction)
     if not walk.changed:
         return program
-    return program.with_(instructions=tuple(walk.kept), buffers=(*program.buffers, *walk.new_buffers))
+    return program._replace(instructions=tuple(walk.kept), buffers=(*program.buffers, *walk.new_buffers))
 
 
 class _Walk:
@@ -42,7 +42,7 @@ class _Walk:
         self.changed = False
         self.alias = {}           # buffer that is not written any more -> (its view, the view that shows the same)
         self.filled = {}          # buffer that holds one value throughout -> (view of that value, when it was copied)
-        self.made = {}            # buffer -> (number, instruction) that made it
+        self.made = {}            # buffer -> (number, instruction) of the map or copy that wrote it last
         self.written = {}         # buffer -> number of the last instruction that wrote it
         self.numbers = {}         # constant -> its number, None where its elements differ
         self.contents = {}        # content of a new constant -> its view
@@ -65,9 +65,10 @@ class _Walk:
         if instruction is None:
             return
         self.kept.append(instruction)
-        for view in instruction.writes:
-            self.written[view.buffer] = i
-        if instruction.kernel in ("map", "copy") and instruction.operands[0].buffer in self.facts.single:
+        for view, role in zip(instruction.operands, instruction.roles, strict=True):
+            if role != "r" and view is not None:
+                self.written[view.buffer] = i
+        if instruction.kernel in ("map", "copy"):
             self.made[instruction.operands[0].buffer] = (i, instruction)
 
     def current(self, view):
@@ -77,6 +78,11 @@ class _Walk:
             return view
         target, source = found                # the same bytes, elsewhere
         return View(source.buffer, view.offset - target.offset + source.offset, *view[2:])
+
+    def maker(self, buffer):
+        """(number, instruction) of the map or copy that made a value; (0, None) for others."""
+        found = self.made.get(buffer)
+        return found if found is not None and self.facts.is_single(buffer) else (0, None)
 
     def unchanged(self, view, since):
         """Whether the view shows what instruction number `since` read."""
@@ -142,13 +148,19 @@ class _Walk:
         if kind is Number:
             number = self.number(view)
             return number == pattern.value and (number or type(pattern.value) is int or copysign(1, number) == copysign(1, pattern.value))
-        number, made = self.made.get(view.buffer, (0, None))
-        if (made is None or made.kernel != "map" or made.operands[0] != view or made.numbers
-                or SAME_LOOP.get(made.name, made.name) != pattern.name):
+        number, made = self.maker(view.buffer)
+        if (made is None or made.kernel != "map" or SAME_LOOP.get(made.name, made.name) != pattern.name or made.numbers
+                or len(pattern.args) != len(made.operands) - 1):
             return False
         bound[pattern] = view
-        return len(pattern.args) == len(made.operands) - 1 and all(
-            self.unchanged(v, number) and self.matches(p, v, bound) for p, v in zip(pattern.args, made.operands[1:], strict=True))
+        for arg, source in zip(pattern.args, made.operands[1:], strict=True):
+            if not self.unchanged(source, number):
+                return False
+            if made.operands[0] != view and source.shape == made.operands[0].shape:      # read in another shape than it was made in
+                source = through(view, made.operands[0], source)
+            if source is None or not self.matches(arg, source, bound):
+                return False
+        return True
 
     def number(self, view):
         """The number that a constant view shows throughout, or None."""
@@ -158,7 +170,7 @@ class _Walk:
             if dtype == view.dtype:
                 return number
         constant = self.facts.by_id.get(buffer)
-        if constant is None or constant.kind != CONSTANT or buffer in self.facts.writes:
+        if constant is None or constant.kind != CONSTANT:
             return None
         size = ITEMSIZE[view.dtype]
         first = constant.content[:size]
@@ -206,7 +218,7 @@ class _Walk:
 
     def source_of_copy(self, target, source):
         """What a copied source was copied from, where copying that gives the same."""
-        number, made = self.made.get(source.buffer, (0, None))
+        number, made = self.maker(source.buffer)
         if made is None or made.kernel != "copy":
             return None
         middle, first = made.operands
