@@ -101,11 +101,15 @@ class watch_calls:
         self._states = _random_states()
         self._outermost = sys._getframe(0)
         self._before = sys.getprofile()
+        self._collecting = gc.isenabled()
+        gc.disable()                     # what a collection calls (gc.callbacks, __del__) is not called by the step
         sys.setprofile(self._notice)
         return self
 
     def __exit__(self, *exception):
         sys.setprofile(self._before)
+        if self._collecting:
+            gc.enable()
         for name, state in _random_states().items():
             if self._states.get(name) != state and not any(label.startswith(name) for label, _, _ in self.impure):
                 self._drawn(name, certain=name in self._states)
