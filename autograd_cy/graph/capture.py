@@ -40,19 +40,20 @@ class Trace(NamedTuple):
     gradient_views: tuple = ()
 
 
-def trace(fn, args=(), kwargs=None, watched=True, wanted=None):
+def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None):
     """Call `fn` under capture. CaptureError, naming the line, where a replay could not be faithful.
 
     watched: look for what the function itself changes, prints, draws. wanted: tensors to differentiate by; by default everything
-    that the result's graph leads to.
+    that the result's graph leads to. guards: the snapshot of an earlier capture of the same function, which still holds.
     """
     kwargs = kwargs or {}
     arguments = flatten((args, kwargs))[0]
-    guards = snapshot(fn, args, kwargs)
+    known = guards is not None
+    guards = guards if known else snapshot(fn, args, kwargs)
     since = last_node()
     recording = Recording(arguments)
     backward = {}
-    calls = watch_calls()
+    calls = watch_calls(states=not known)
     with recording, calls:
         result = fn(*args, **kwargs)
         tensors, tree = flatten(result)
@@ -65,8 +66,8 @@ def trace(fn, args=(), kwargs=None, watched=True, wanted=None):
     recording.give_names(names)
     views = [recording.view_of(t) for t in tensors]
     leaves = tuple((leaf, None if leaf.grad is None else recording.view_of(leaf.grad)) for leaf, _, _ in recording.leaves.values())
-    known = {id(t): name for name, t in names}
-    gradients = [(known.get(id(leaf), f"leaf{k}"), view) for k, (leaf, view) in enumerate(leaves)]
+    named = {id(t): name for name, t in names}
+    gradients = [(named.get(id(leaf), f"leaf{k}"), view) for k, (leaf, view) in enumerate(leaves)]
     expected = tuple((leaf, None if before is None else before.data_ptr() if recording.touches(before) else 0)
                      for leaf, before, mattered in recording.leaves.values() if mattered)
     outside = {id(t): t for _, t in names} | {id(t): k for k, t in enumerate(arguments)}

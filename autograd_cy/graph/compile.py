@@ -181,7 +181,7 @@ class Compiled:
 
     def _capture(self, key, args, kwargs):
         self._explain(key)
-        found = trace(self.step, args, kwargs)
+        found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs))
         structure = _structure(found)
         before, count = self._candidates.get(key, (None, 0))
         if before == structure or self._verified:
@@ -195,6 +195,13 @@ class Compiled:
         else:
             self._candidates[key] = structure, count + 1
         return found.result
+
+    def _guards(self, args, kwargs):
+        """The snapshot of the newest program where it still holds and the arguments hold nothing that it would have to know."""
+        last = self._last
+        if not self._verified or last is None or kwargs or not all(isinstance(a, Tensor) for a in args) or last.signature is None:
+            return None
+        return last.snapshot if last.snapshot.check() is None else None
 
     def _options(self):
         return {"fast": self._fast, "without": self._without, "show": self._show}
