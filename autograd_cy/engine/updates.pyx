@@ -278,7 +278,7 @@ cdef int sgd(groups, state) except -1:
             values_open(p, &v)
             n = p.layout.numel
             if recording():
-                recorder.update(group, s if momentum != 0.0 else None, p)
+                recorder.update(group, state, s if momentum != 0.0 else None, p)
             if n < MANY:
                 K.sgd(p.dtype_, n, v.data, g.data, buffer, lr, momentum, dampening, decay, nesterov, maximize, first)
             else:
@@ -343,7 +343,7 @@ cdef int adam(groups, state) except -1:
             sq.storage.version += 1
             n = p.layout.numel
             if recording():
-                recorder.update(group, s, p)
+                recorder.update(group, state, s, p)
             if n < MANY:
                 K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, lr, beta1, beta2, eps, decay, decoupled, maximize,
                        steps)
@@ -410,7 +410,7 @@ cdef int rmsprop(groups, state) except -1:
             sq.storage.version += 1
             n = p.layout.numel
             if recording():
-                recorder.update(group, s, p)
+                recorder.update(group, state, s, p)
             if n < MANY:
                 K.rmsprop(p.dtype_, n, v.data, g.data, sq.data, buffer, mean, lr, alpha, eps, decay, momentum,
                           maximize)

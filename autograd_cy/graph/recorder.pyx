@@ -700,9 +700,9 @@ cdef int on_call(object function, list inputs, list outputs) except -1:
     return 0
 
 
-cdef int on_update(object group, object state, object parameter) except -1:
+cdef int on_update(object group, object states, object state, object parameter) except -1:
     if mine():
-        active.pending_update = [group, state, parameter]
+        active.pending_update = [group, states, state, parameter]
     return 0
 
 
