@@ -11,8 +11,7 @@ from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
 from .engine.creation import (
-    Generator, arange, as_tensor, asarray, bernoulli, empty, empty_like, eye, from_numpy, full, full_like, linspace, manual_seed, ones,
-    ones_like, rand, rand_like, randint, randn, randn_like, randperm, tensor, zeros, zeros_like,
+    arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, ones, ones_like, tensor, zeros, zeros_like,
 )
 from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.gather import gather
@@ -22,6 +21,7 @@ from .engine.methods import add, broadcast_to, div, from_dlpack, narrow, select,
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .engine.node import set_record_lines
 from .engine.products import linear, matmul
+from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var,
 )
@@ -46,11 +46,14 @@ inf, nan, pi, e = 1e400, 1e400 - 1e400, 3.141592653589793, 2.718281828459045
 from . import autograd, nn, optim  # noqa: E402  they build on the names above
 
 __all__ = [n for n in dir() if not n.startswith("_")]
-_LAZY = ("data", "utils", "tools", "ops", "linalg")
+_LAZY = ("data", "utils", "tools", "ops", "linalg", "graph")
 
 
 def __getattr__(name):
     if name in _LAZY:
         import importlib
         return importlib.import_module("." + name, __name__)
+    if name == "compile":
+        from .graph import compile
+        return compile
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

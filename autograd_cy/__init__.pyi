@@ -38,11 +38,9 @@ from .engine.backward import (
     set_engine as set_engine,
 )
 from .engine.creation import (
-    Generator as Generator,
     arange as arange,
     as_tensor as as_tensor,
     asarray as asarray,
-    bernoulli as bernoulli,
     empty as empty,
     empty_like as empty_like,
     eye as eye,
@@ -50,15 +48,8 @@ from .engine.creation import (
     full as full,
     full_like as full_like,
     linspace as linspace,
-    manual_seed as manual_seed,
     ones as ones,
     ones_like as ones_like,
-    rand as rand,
-    rand_like as rand_like,
-    randint as randint,
-    randn as randn,
-    randn_like as randn_like,
-    randperm as randperm,
     tensor as tensor,
     zeros as zeros,
     zeros_like as zeros_like,
@@ -99,6 +90,17 @@ from .engine.node import set_record_lines as set_record_lines
 from .engine.products import (
     linear as linear,
     matmul as matmul,
+)
+from .engine.random import (
+    Generator as Generator,
+    bernoulli as bernoulli,
+    manual_seed as manual_seed,
+    rand as rand,
+    rand_like as rand_like,
+    randint as randint,
+    randn as randn,
+    randn_like as randn_like,
+    randperm as randperm,
 )
 from .engine.reduce import (
     all as all,

@@ -8,6 +8,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport malloc, free
+from libc.string cimport memset
 
 cdef extern from "<stdlib.h>" nogil:
     int posix_memalign(void** memptr, size_t alignment, size_t size)
@@ -133,6 +134,7 @@ cdef Storage* large_block(int size_class, size_t nbytes) except NULL:
     prepare(block, size_class, nbytes)
     link(<Storage*> block)
     if size_class == CAPTURED:
+        memset(block + HEADER, 0, nbytes)         # the same garbage each time, where somebody reads what nobody wrote
         fresh.append((<uintptr_t> block + HEADER, nbytes, <uintptr_t> block))
     return <Storage*> block
 

@@ -2,9 +2,10 @@
 #
 # Relies on tensor.pyi. __init__.pyi, autograd.py, tools and users' type checkers rely on it.
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
+from .node import Node
 from .tensor import Tensor
 
 ENGINES: tuple[str, ...]
@@ -30,6 +31,10 @@ def grad(
     create_graph: bool = False, allow_unused: bool = False, is_grads_batched: bool = False, materialize_grads: bool = False,
     engine: str | None = None
 ) -> tuple[Any, ...]: ...
+def observed_backward(
+    root: Tensor, gradient: Tensor | None, retain_graph: bool,
+    observer: Callable[[Node, list[Tensor | None], list[Tensor | None]], object]
+) -> None: ...
 def tensor_backward(
     self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None, engine: str | None = None

@@ -214,6 +214,15 @@ cdef tuple key_of(Tensor t):
     return (<size_t> <PyObject*> t, 0)
 
 
+cdef bint captures_again(list wanted, Py_ssize_t k):
+    """Whether the tensor at k is asked for again later."""
+    cdef Py_ssize_t i
+    for i in range(k + 1, len(wanted)):
+        if wanted[i] is wanted[k]:
+            return True
+    return False
+
+
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False,
          is_grads_batched=False, materialize_grads=False, engine=None):
     """The gradients of the sum of `outputs` with respect to `inputs`, as a tuple; no `grad` is touched.
@@ -257,7 +266,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     before = swap_grad_mode(create_graph)
     try:
         for k, t in enumerate(wanted):
-            value = captures[key_of(t)]
+            # the last to ask for it may have it without a copy
+            value = captures[key_of(t)] if captures_again(wanted, k) else captures.pop(key_of(t))
             if value is None:
                 if materialize_grads:
                     value = FUNCTIONS["zeros"](t.shape, (<Tensor> t).dtype_)
@@ -266,7 +276,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
                                        f"allow_unused=True gives None for it, materialize_grads=True gives zeros")
             else:
                 Py_INCREF(value)
-                copied = private_copy(<PyObject*> value, <Tensor> t, create_graph)
+                copied = <PyObject*> value
+                value = None
+                copied = private_copy(copied, <Tensor> t, create_graph)
                 value = <object> copied
                 Py_DECREF(value)
             results.append(value)

@@ -11,7 +11,7 @@ from autograd_cy.array.layout cimport (
     OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_expand, layout_incref, same_layout, strides_of,
 )
 from autograd_cy.array.storage cimport (
-    Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
+    CAPTURED, Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
 )
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
@@ -19,7 +19,7 @@ from autograd_cy.engine.operands cimport as_operand_tensor, copy_into, copy_of
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, wants_grad
 from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
-from autograd_cy.kernels.table cimport escape, recording
+from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.shape import slice_axes
@@ -89,6 +89,15 @@ cdef PyObject* copy_like(Tensor v) except NULL:
     return o
 
 
+cdef bint may_copy_instead(Tensor self, Tensor value):
+    """Whether nobody else sees either memory, so that a captured p.data = p.data - lr * p.grad may copy values."""
+    cdef Py_ssize_t nothing = 0, step = 1
+    # The capture holds memory from outside that it has met: let it meet this, to know how many holders are expected.
+    K.copy(1, &nothing, self.dtype_, self.data, &step, self.dtype_, self.data, &step)
+    return self.storage.refs == (1 if self.storage.size_class == CAPTURED else 2) and value.storage.refs == 1 and value.base == NULL \
+        and value.storage.size_class == CAPTURED and value.dtype_ == self.dtype_ and same_layout(value.layout, self.layout)
+
+
 def set_data(Tensor self, Tensor value):
     """Let the tensor show the memory of `value`: `x.data = value`. Shape and dtype may change only without a history."""
     cdef PyObject* base
@@ -97,9 +106,7 @@ def set_data(Tensor self, Tensor value):
     if self.node != NULL:
         raise RuntimeError("data: only the memory of leaf tensors can be exchanged")
     if recording():
-        # Where nobody else sees either memory, values may be exchanged instead: p.data = p.data - lr * p.grad.
-        if self.storage.refs != 1 or value.storage.refs != 1 or value.base != NULL or value.dtype_ != self.dtype_ \
-                or not same_layout(value.layout, self.layout):
+        if not may_copy_instead(self, value):
             escape("an exchange of memory (x.data = ...)")
         copy_into(self, value)
         return

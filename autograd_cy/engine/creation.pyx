@@ -1,6 +1,6 @@
-# Making tensors: from numbers, lists, arrays and memory; filled; random. And giving them back to NumPy and Python.
+# Making tensors: from numbers, lists, arrays and memory; filled. And giving them back to NumPy and Python.
 #
-# Relies on array, dispatch, shape. Random numbers come from NumPy's bit generators.
+# Relies on array, operands, shape. random.pyx and everything that makes tensors by name rely on it.
 
 import math
 
@@ -15,7 +15,7 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.array.storage cimport Storage, storage_foreign
 from autograd_cy.engine.node cimport SAVED_FLOAT, SAVED_INT
-from autograd_cy.engine.operands cimport Operand_, contiguous_of, copy_into, default_dtype, write_number
+from autograd_cy.engine.operands cimport Operand_, copy_into, default_dtype, write_number
 from autograd_cy.engine.shape cimport own, read_shape
 from autograd_cy.engine.tensor cimport Tensor, own_buffer, tensor_new, tensor_wrap
 from autograd_cy.kernels.table cimport K, escape, recorder, recording
@@ -34,14 +34,28 @@ cdef Copy unnoticed_copy = K.copy         # the kernel itself, past any recorder
 def outside(function, list inputs, list outputs):
     """Compute outside the kernels: function(inputs, outputs) fills the tensors `outputs`, through array_of. A capture takes note of
     the call, and its replays repeat it on their own memory."""
+    tell(function, inputs, outputs)
+    function(inputs, outputs)
+
+
+cdef int tell(object function, list inputs, list outputs) except -1:
     if recording():
         recorder.call(function, inputs, outputs)
-    function(inputs, outputs)
+    return 0
+
+
+cdef object memory_of(Tensor t):
+    return np.asarray(own_buffer(t))
 
 
 def array_of(Tensor t):
     """A NumPy array on the tensor's memory for the functions given to `outside`, of which a capture knows: no value escapes."""
-    return np.asarray(own_buffer(t))
+    return memory_of(t)
+
+
+def write(Tensor t, values):
+    """Fill t from an array of its shape, in a function that is given to `outside`."""
+    np.copyto(array_of(t), values, casting="unsafe")
 
 
 def escapes(what):
@@ -385,137 +399,3 @@ def eye(n, m=None, *, dtype=None, requires_grad=False, device=None):
     if n < 0 or (m is not None and m < 0):
         raise ValueError(f"eye: sizes must be at least 0, got {n} and {m}")
     return finish(copied_from(np.eye(n, m, dtype=np.uint8), code_of(dtype, default_dtype())), requires_grad)
-
-
-# ---- random
-
-class Generator:
-    """A source of random numbers over NumPy's bit generator; `manual_seed` makes its numbers repeatable."""
-
-    def __init__(self, seed=None):
-        self.manual_seed(seed)
-
-    def manual_seed(self, seed):
-        """Start the sequence that belongs to `seed` (an integer; None: an unpredictable one)."""
-        if seed is not None:
-            seed = int(seed) & 0xFFFFFFFFFFFFFFFF
-        self._seed, self._numpy = seed, None
-        return self
-
-    @property
-    def numpy(self):
-        """NumPy's generator, made when first used: importing numpy.random takes as long as importing this library."""
-        if self._numpy is None:
-            made = np.random.Generator(np.random.PCG64(self._seed))
-            if self._numpy is None:      # another thread may have made one during the import
-                self._numpy = made
-        return self._numpy
-
-    def get_state(self):
-        """What set_state takes to continue from here."""
-        return self.numpy.bit_generator.state
-
-    def set_state(self, state):
-        """Continue from a state of get_state."""
-        self.numpy.bit_generator.state = state
-
-
-default_generator = Generator()
-
-
-def manual_seed(seed):
-    """Make the random numbers that follow repeatable; the default generator is returned."""
-    return default_generator.manual_seed(seed)
-
-
-cdef object source(object generator):
-    return (default_generator if generator is None else generator).numpy
-
-
-cdef int float_code(object dtype, str name) except -1:
-    cdef int code = code_of(dtype, default_dtype())
-    if code > FLOAT64:
-        raise RuntimeError(f"{name}: expected a floating-point dtype, got {DTYPES[code].name}")
-    return code
-
-
-def rand(*size, generator=None, dtype=None, requires_grad=False, device=None):
-    """Uniform random numbers from [0, 1)."""
-    cdef int code = float_code(dtype, "rand")
-    cdef Tensor t = allocate(sizes_of(size), code, "rand")
-    outside(lambda _inputs, outputs: source(generator).random(dtype=outputs[0].dtype.name, out=array_of(outputs[0])), [], [t])
-    return finish(t, requires_grad)
-
-
-def randn(*size, generator=None, dtype=None, requires_grad=False, device=None):
-    """Normal random numbers of mean 0 and variance 1."""
-    cdef int code = float_code(dtype, "randn")
-    cdef Tensor t = allocate(sizes_of(size), code, "randn")
-    outside(lambda _inputs, outputs: source(generator).standard_normal(dtype=outputs[0].dtype.name, out=array_of(outputs[0])), [], [t])
-    return finish(t, requires_grad)
-
-
-def rand_like(input, *, dtype=None, requires_grad=False):
-    """As rand, with the shape and dtype of `input`."""
-    return rand(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
-
-
-def randn_like(input, *, dtype=None, requires_grad=False):
-    """As randn, with the shape and dtype of `input`."""
-    return randn(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
-
-
-def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_grad=False):
-    """Random integers from [low, high) (or [0, low)), int64 by default."""
-    if size is None and high is not None and not isinstance(high, int):
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    if size is None:
-        raise TypeError("randint: size is required")
-    if low >= high:
-        raise ValueError(f"randint: low {low} must be below high {high}")
-    return finish(drawn(tuple(size), code_of(dtype, INT64), generator, "integers", (low, high)), requires_grad)
-
-
-def randperm(n, *, generator=None, dtype=None):
-    """A random permutation of 0 ... n - 1 (int64)."""
-    if n < 0:
-        raise ValueError(f"randperm: n must be at least 0, got {n}")
-    cdef Tensor t = allocate((n,), code_of(dtype, INT64), "randperm")
-    outside(lambda _inputs, outputs: write(outputs[0], source(generator).permutation(outputs[0].shape[0])), [], [t])
-    return t
-
-
-def write(Tensor t, values):
-    """Fill t from an array of its shape, in a function that is given to `outside`."""
-    np.copyto(array_of(t), values, casting="unsafe")
-
-
-cdef Tensor drawn(object shape, int dtype, object generator, str draw, tuple args):
-    """A new tensor filled by a method of NumPy's generator."""
-    cdef Tensor t
-    if any([size < 0 for size in shape]):
-        raise ValueError(f"negative sizes are not allowed, got {shape}")
-    t = allocate(shape, dtype, draw)
-    outside(lambda _inputs, outputs: write(outputs[0], getattr(source(generator), draw)(*args, size=outputs[0].shape)), [], [t])
-    return t
-
-
-def random_fill(Tensor t, generator, draw, *args):
-    """Overwrite t in place by a method of NumPy's generator: for uniform_, normal_ and initialisers."""
-    return t.copy_(drawn(t.shape, t.dtype_, generator, draw, args))
-
-
-def bernoulli(input, *, generator=None):
-    """1 with the probability that the element of `input` gives, else 0; shape and dtype as of `input`, no gradient.
-
-    Raises RuntimeError where a probability lies outside [0, 1], or for dtypes that are not floating point.
-    """
-    cdef Tensor p = detach(input)
-    if p.dtype_ > FLOAT64:
-        raise RuntimeError(f"bernoulli: expected floating-point probabilities, got {p.dtype.name}")
-    p = own(contiguous_of(p))
-    if K.outside_unit(p.dtype_, p.layout.numel, p.data) >= 0:
-        raise RuntimeError("bernoulli: all probabilities must lie between 0 and 1")
-    return convert(rand(p.shape, generator=generator, dtype=p.dtype) < p, p.dtype)

@@ -6,7 +6,7 @@ import warnings
 
 from cpython.object cimport PyObject
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64
+from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, same_layout, same_shape
 from autograd_cy.engine.dispatch cimport dense_loss, elementwise
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION

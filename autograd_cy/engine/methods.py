@@ -10,7 +10,7 @@ from ..array.dtypes import DTYPES, DType, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
-from . import backward, copies, creation, elementwise, gather, index, joins, losses, printing, products, reduce, shape, windows
+from . import backward, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, shape, windows
 from .choose import pow_row
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -66,12 +66,12 @@ def zero_(self):
 
 def uniform_(self, a=0.0, b=1.0, *, generator=None):
     """Every element drawn uniformly from [a, b)."""
-    return creation.random_fill(self, generator, "uniform", a, b)
+    return random.random_fill(self, generator, "uniform", a, b)
 
 
 def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """Every element drawn from the normal distribution."""
-    return creation.random_fill(self, generator, "normal", mean, std)
+    return random.random_fill(self, generator, "normal", mean, std)
 
 
 def detach_(self):
@@ -241,7 +241,7 @@ METHODS |= {f.__name__: f for f in (
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
     products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
-    creation.bernoulli,
+    random.bernoulli,
 )}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
             "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,

@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from .creation import Generator
+from .random import Generator
 from .tensor import Tensor, _DType, _Operand
 
 _Own = TypeVar("_Own", bound=Tensor)

@@ -15,7 +15,7 @@ from typing_extensions import disjoint_base
 
 from ..array.dtypes import DType
 from ..array.storage import UntypedStorage
-from .creation import Generator
+from .random import Generator
 from .node import Node
 from .reduce import ValuesIndices
 

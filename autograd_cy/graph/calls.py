@@ -3,12 +3,12 @@
 Relies on sys.setprofile and on codes.  `compile` relies on it: it refuses such a step and names the line.
 """
 
-import builtins
+import dis
 import gc
 import sys
 from types import FunctionType
 
-from .codes import is_library
+from .codes import is_library, names_of
 
 # Functions of C whose results or effects are not in the recorded kernels, by module; None: all of them.
 IMPURE = {
@@ -18,12 +18,14 @@ IMPURE = {
         "start_new_thread", "start_new", "start_joinable_thread"},
     "sys": {"settrace", "setprofile", "setrecursionlimit", "exit"},
 }
+_PREFIX = {"builtins": "", "io": "", "_io": "", "posix": "os.", "nt": "os.", "_random": "random."}
 _CLOCKS = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 _WRITERS = {"write", "writelines", "read", "readline", "readlines", "readinto", "flush"}
 _PACKAGE = __name__.partition(".")[0]
-_DRAWS = {"rand", "randn", "random", "normal", "uniform", "randint", "choice", "shuffle", "permutation", "integers", "standard_normal",
-          "random_sample", "binomial", "poisson", "exponential", "seed", "sample", "beta", "gamma", "default_rng"}
-_purity = {"default_rng"}
+_DRAWS = {"rand", "randn", "normal", "uniform", "randint", "choice", "shuffle", "permutation", "integers", "standard_normal",
+          "random_sample", "binomial", "poisson", "exponential", "seed", "sample", "beta", "gamma"}
+_ENTROPY = {"urandom", "secrets", "SystemRandom", "uuid", "uuid4", "default_rng", "random", "randbits",
+            "token_bytes", "token_hex", "token_urlsafe", "getrandbits"}
 
 
 def _label(function):
@@ -33,7 +35,7 @@ def _label(function):
     if module in IMPURE:
         allowed = IMPURE[module]
         if allowed is None or name in allowed:
-            return {"builtins": name, "io": "open", "_io": "open", "posix": f"os.{name}", "nt": f"os.{name}"}.get(module, f"{module}.{name}")
+            return _PREFIX.get(module, module + ".") + name
         return None
     if owner is None or type(owner) is type(sys):
         return None
@@ -52,16 +54,17 @@ def _is_user(frame):
     return not is_library(frame.f_globals.get("__name__", "__main__"))
 
 
-def _user_frame(frame):
-    """The innermost frame of the user's code; None if this package or the import of a module is nearer."""
-    while frame is not None:
-        if _is_user(frame):
-            return frame
+def _user_frame(frame, outermost):
+    """The innermost frame of the user's code; None if this package is nearer, or if a module is being imported."""
+    user = None
+    while frame is not None and frame is not outermost:
         name = frame.f_globals.get("__name__", "")
-        if name.partition(".")[0] in (_PACKAGE, "importlib") or "importlib" in frame.f_code.co_filename:
+        if "importlib" in frame.f_code.co_filename or user is None and name.partition(".")[0] == _PACKAGE:
             return None
+        if user is None and not is_library(name):
+            user = frame
         frame = frame.f_back
-    return None
+    return user
 
 
 def user_line():
@@ -96,17 +99,17 @@ class watch_calls:
         self.impure, self.executed = [], []
         self._seen, self._codes = set(), {}
         self._states = _random_states()
+        self._outermost = sys._getframe(0)
         self._before = sys.getprofile()
         sys.setprofile(self._notice)
         return self
 
     def __exit__(self, *exception):
         sys.setprofile(self._before)
-        now = _random_states()
-        for name, state in now.items():
-            if self._states.get(name, state if name == "random" else None) != state and not any(
-                    label.startswith(name) for label, _, _ in self.impure):
-                self._drawn(name)
+        for name, state in _random_states().items():
+            if self._states.get(name) != state and not any(label.startswith(name) for label, _, _ in self.impure):
+                self._drawn(name, certain=name in self._states)
+        self._outermost = None
         self.executed = list(self._codes.values())
 
     def _notice(self, frame, event, argument):
@@ -114,35 +117,38 @@ class watch_calls:
             label = _label(argument)
             if label is not None:
                 self._add(label, frame)
-        elif event == "call" and id(frame.f_code) not in self._codes and _is_user(frame):
+        elif (event == "call" and id(frame.f_code) not in self._codes and _is_user(frame)
+                and _user_frame(frame, self._outermost) is frame):
             self._codes[id(frame.f_code)] = frame.f_code, frame.f_globals
 
     def _add(self, label, frame):
-        user = _user_frame(frame)
+        user = _user_frame(frame, self._outermost)
         if user is None:
             return
-        if user.f_code.co_filename == __file__:
+        code = user.f_code
+        # This package's generators take their first seed from the system, by Python code whose caller is not seen.
+        if label in ("os.urandom", "random.getrandbits") and user is not frame and _ENTROPY.isdisjoint(names_of(code).names):
             return
-        found = label, user.f_code.co_filename, user.f_lineno
+        found = label, code.co_filename, user.f_lineno
         if found not in self._seen:
             self._seen.add(found)
             self.impure.append(found)
 
-    def _drawn(self, name):
-        """Numbers were drawn by a call that profilers do not see (NumPy's are not functions of C): find the likely line."""
-        import dis
-        for code, _ in self._codes.values():
+    def _drawn(self, name, certain):
+        """Numbers were drawn by a call that profilers don't see (NumPy's aren't functions of C): find the line that did it."""
+        codes = [code for code, _ in self._codes.values()]
+        for code in codes:
             line = code.co_firstlineno
             for instruction in dis.get_instructions(code):
                 line = instruction.starts_line if type(instruction.starts_line) is int else line
-                if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL") and instruction.argval in _DRAWS - {"random"} or (
-                        instruction.opname == "LOAD_ATTR" and instruction.argval == "random"):
-                    self.impure.append((name, code.co_filename, line))
+                if (instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL") and instruction.argval in _DRAWS
+                        or instruction.opname == "LOAD_ATTR" and instruction.argval == "random"):
+                    if certain or "random" in code.co_names:
+                        self.impure.append((name, code.co_filename, line))
                     return
-        for code, _ in list(self._codes.values())[:1]:
+        if certain:
+            code = codes[0] if codes else self._outermost.f_code
             self.impure.append((name, code.co_filename, code.co_firstlineno))
-            return
-        self.impure.append((name, "?", 0))
 
     def extend(self, snapshot):
         """Let a Snapshot watch what the functions that ran read, beyond those it could find by itself."""
@@ -151,6 +157,3 @@ class watch_calls:
                 functions = [f for f in gc.get_referrers(code) if type(f) is FunctionType and f.__code__ is code] \
                     if code.co_freevars else ()
                 snapshot.extend(code, module_globals, functions)
-
-
-assert builtins      # the names in IMPURE["builtins"] are its

@@ -23,7 +23,7 @@ class Trace(NamedTuple):
 
     program: what the call does; backward: for a result with a graph, the program from gradients of `differentiable` outputs
     (numbers among the flat results) to gradients of `sources` (tensors; `gradient_views`: a view or None each).
-    aliases: for each flat result, the flat argument or outside tensor that it is, or None. leaves: (leaf, view or None) pairs for
+    aliases: for each flat result, the number of the argument or the outside tensor that it is, or None. leaves: (leaf, view or None) pairs for
     gradients that the call set. expected: what leaves' gradients had to be (links.moved).
     """
 
@@ -69,7 +69,7 @@ def trace(fn, args=(), kwargs=None, watched=True, wanted=None):
     gradients = [(known.get(id(leaf), f"leaf{k}"), view) for k, (leaf, view) in enumerate(leaves)]
     expected = tuple((leaf, None if before is None else before.data_ptr() if recording.touches(before) else 0)
                      for leaf, before, mattered in recording.leaves.values() if mattered)
-    outside = {id(t): t for t in arguments} | {id(t): t for _, t in names}
+    outside = {id(t): t for _, t in names} | {id(t): k for k, t in enumerate(arguments)}
     aliases = tuple(outside.get(id(t)) for t in tensors)
     title = getattr(fn, "__qualname__", type(fn).__name__)
     if not backward:

@@ -10,13 +10,21 @@ from types import CodeType, FunctionType
 
 # Their code is taken to be the same throughout, and is not looked into; what they hold for the user is.
 LIBRARIES = frozenset(sys.stdlib_module_names) | {"autograd_cy", "numpy", "scipy", "_pytest", "pluggy", "pytest"}
-# With one of these, code may read a name that it doesn't spell.
-DYNAMIC = frozenset({"getattr", "setattr", "hasattr", "delattr", "vars", "__dict__", "__getattribute__", "attrgetter", "exec", "eval",
-                     "globals", "locals", "dir", "getattr_static", "methodcaller"})
+# With one of these, code may read a name that it doesn't spell: as globals, or as attributes.
+DYNAMIC_GLOBALS = {"vars", "exec", "eval", "globals", "locals", "dir", "attrgetter", "methodcaller", "getattr_static"}
+DYNAMIC_ATTRIBUTES = {"__dict__", "__getattribute__", "attrgetter", "methodcaller", "getattr_static", "getmembers"}
+_BY_NAME = {"getattr", "setattr", "hasattr", "delattr"}       # unless the name is written as a string
 
-_GLOBAL = {dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL") if name in dis.opmap}
+
+def _opcodes(*names):
+    return {dis.opmap[name] for name in names if name in dis.opmap}
+
+
+_GLOBAL = _opcodes("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL")
 _LOAD_GLOBAL, _EXTENDED, _IMPORT = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"], dis.opmap["IMPORT_NAME"]
-_SHIFT = 1 if sys.version_info >= (3, 11) else 0        # LOAD_GLOBAL's lowest bit says whether a call follows
+_CONST, _CALL = dis.opmap["LOAD_CONST"], dis.opmap["CALL"]
+_ONE_VALUE = _opcodes("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_SMALL_INT")
+_NO_STEP = _opcodes("CACHE", "PRECALL")
 
 
 class Names:
@@ -28,29 +36,52 @@ class Names:
 
     def __init__(self, code):
         found, imports, names, self.nested = {}, {}, set(), []
+        self.dynamic = False
         codes = [code]
         for each in codes:                                    # grows as nested code objects are found
             self.nested.append(id(each))
-            local_names = each.co_names
-            names.update(local_names)
-            extended = 0
-            raw = each.co_code
-            for i in range(0, len(raw), 2):
-                op, arg = raw[i], raw[i + 1] | extended
-                extended = 0
-                if op == _EXTENDED:
-                    extended = arg << 8
-                elif op in _GLOBAL:
-                    found[local_names[arg >> _SHIFT if op == _LOAD_GLOBAL else arg]] = None
+            spelt = each.co_names
+            names.update(spelt)
+            steps = instructions(each.co_code)
+            for i, (op, arg) in enumerate(steps):
+                if op in _GLOBAL:
+                    # LOAD_GLOBAL's lowest bit says whether a call follows
+                    name = spelt[arg >> 1 if op == _LOAD_GLOBAL else arg]
+                    found[name] = None
+                    if name in _BY_NAME and not spells_name(steps, i + 1):
+                        self.dynamic = True
                 elif op == _IMPORT:
-                    imports[local_names[arg]] = None
+                    imports[spelt[arg]] = None
             for constant in each.co_consts:
                 if isinstance(constant, CodeType):
                     codes.append(constant)
                 elif type(constant) is str and constant.isidentifier():
                     names.add(constant)
         self.globals, self.imports, self.names = tuple(found), tuple(imports), frozenset(names)
-        self.dynamic = not DYNAMIC.isdisjoint(names)
+        self.dynamic |= not (DYNAMIC_GLOBALS.isdisjoint(found) and DYNAMIC_ATTRIBUTES.isdisjoint(names))
+
+
+def instructions(raw):
+    """[(opcode, argument)] of a bytecode."""
+    found, extended = [], 0
+    for op, arg in zip(raw[::2], raw[1::2], strict=True):
+        if op == _EXTENDED:
+            extended = (arg | extended) << 8
+            continue
+        if op not in _NO_STEP:
+            found.append((op, arg | extended))
+        extended = 0
+    return found
+
+
+def spells_name(steps, i):
+    """Whether the next call, `getattr(x, "name")` or `getattr(x, "name", default)`, is surely one with the name as a constant."""
+    for j in range(i, len(steps)):
+        op, arg = steps[j]
+        if op == _CALL:
+            name = steps[j - 1][0] if arg == 2 else steps[j - 2][0] if arg == 3 and steps[j - 1][0] in _ONE_VALUE else None
+            return name == _CONST
+    return False
 
 
 _known = {}        # id of a code object -> (weak reference, Names)

@@ -10,13 +10,13 @@ import time
 
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.backward import grad
-from autograd_cy.engine.creation import empty, zeros
-from autograd_cy.engine.modes import enable_grad, is_grad_enabled, no_grad
+from autograd_cy.engine.creation import empty
+from autograd_cy.engine.modes import enable_grad, is_grad_enabled
 from autograd_cy.engine.operands import get_default_dtype
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import trace
-from .links import attach, deliver_gradients, moved, prepare_gradients, version_of
+from .links import Signature, StateWatch, attach, deliver_gradients, fitting, moved, prepare_gradients, version_of
 from .machine import Machine, evaluate
 from .passes import optimise
 from .plan import memory_report, plan
@@ -73,6 +73,11 @@ class Compiled:
     # ---- calling
 
     def __call__(self, *args, **kwargs):
+        last = self._last
+        if last is not None and not kwargs and last.signature is not None and last.signature.matches(args):
+            with self._lock:
+                if last is self._last and last.stale() is None:
+                    return last.call(args, args, kwargs)
         if is_capturing():               # part of a larger captured step
             return self.step(*args, **kwargs)
         with self._lock:
@@ -182,7 +187,8 @@ class Compiled:
         if before == structure or self._verified:
             self._verified = True
             self._candidates.pop(key, None)
-            self._keep(key, _Entry(self, found, self._options()))
+            plain = not kwargs and all(isinstance(a, Tensor) for a in args) and key[-1] in ((), tuple(range(len(args))))
+            self._keep(key, _Entry(self, found, self._options(), Signature(args) if plain else None))
         elif count + 1 >= PATIENCE:
             raise CaptureError(f"the step did something else in each of {PATIENCE} calls, so that it can't be replayed: "
                                f"{_difference(before, structure)}")
@@ -216,7 +222,8 @@ class Compiled:
 class _Entry:
     """A Program ready to be replayed, and what must hold for that."""
 
-    def __init__(self, owner, found, options):
+    def __init__(self, owner, found, options, signature):
+        self.signature = signature
         self.tree, self.snapshot, self.expected, self.aliases = found.tree, found.snapshot, found.expected, found.aliases
         self.step = owner.step
         self.program = optimise(found.program, evaluate=evaluate, **options)
@@ -235,7 +242,7 @@ class _Entry:
         self.own_results = tuple(i for i in self.results if i not in gradients)
         self.instances, self.backward_instances = [self.machine.instance()], []
         self.updates = self.machine.updates
-        self.states = tuple((group, state, parameter, _addresses(state)) for _, (group, state, parameter) in self.updates)
+        self.states = StateWatch([extra[1:] for _, extra in self.updates])
         if found.backward is not None:
             self._prepare_backward(found, options)
 
@@ -263,10 +270,8 @@ class _Entry:
         if leaf is not None:
             state = "is gone" if leaf.grad is None else "is there" if dict((id(t), a) for t, a in self.expected)[id(leaf)] is None else "is another one"
             return f"the gradient of a leaf of shape {leaf.shape} {state}"
-        for _, state, parameter, addresses in self.states:
-            if state is not None and _addresses(state) != addresses:
-                return f"the optimizer's state of a parameter of shape {parameter.shape} was replaced"
-        return None
+        parameter = self.states.changed()
+        return None if parameter is None else f"the optimizer's state of a parameter of shape {parameter.shape} was replaced"
 
     # ---- replay
 
@@ -286,11 +291,14 @@ class _Entry:
         return self._result(instance, tensors)
 
     def _result(self, instance, tensors):
-        made = [alias if alias is not None else instance.tensor(view) for view, alias in zip(self.outputs, self._aliases(tensors), strict=True)]
-        return unflatten(self.tree, made)
+        if self.tree is HOLE and self.aliases[0] is None:
+            return instance.tensor(self.outputs[0])
+        return unflatten(self.tree, self._made(instance, tensors))
 
-    def _aliases(self, tensors):
-        return self.aliases
+    def _made(self, instance, tensors):
+        """The results, flat: made by the run, or an argument or outside tensor itself."""
+        return [instance.tensor(view) if alias is None else tensors[alias] if type(alias) is int else alias
+                for view, alias in zip(self.outputs, self.aliases, strict=True)]
 
     def repeat(self, times, tensors, before, bar):
         """`times` runs in one go, after the results `before`; all results stacked."""
@@ -335,7 +343,7 @@ class _Entry:
             if instance.is_shared(i):
                 instance.fresh(i)
         instance.run()
-        made = [alias if alias is not None else instance.tensor(view) for view, alias in zip(self.outputs, self.aliases, strict=True)]
+        made = self._made(instance, tensors)
         attach([made[k] for k in self.differentiable], list(self.sources_of(tensors)), _Call(self, instance, tensors, args, kwargs))
         return unflatten(self.tree, made)
 
@@ -362,7 +370,7 @@ class _Call:
         self._check_versions()
         instance = entry.backward_instances.pop() if entry.backward_instances else entry.backward_machine.instance()
         try:
-            seeds = [_fitting(g, view) for g, view in zip(gradients, entry.backward_program.inputs, strict=True)]
+            seeds = [fitting(g, view) for g, view in zip(gradients, entry.backward_program.inputs, strict=True)]
             instance.bind_inputs(seeds)
             for here, there in entry.shared:
                 instance.share(here, self.instance, there)
@@ -389,34 +397,6 @@ class _Call:
 
 
 # ---- small things
-
-def _fitting(gradient, view):
-    """The gradient in the layout that the backward program reads."""
-    if gradient is None:
-        return zeros(view.shape, dtype=_dtype(view))
-    if gradient.stride() == view.strides and gradient.dtype.code == view.dtype:
-        return gradient
-    made = empty(view.shape, dtype=_dtype(view)).as_strided(view.shape, view.strides) if _dense_like(view) else empty(view.shape, dtype=_dtype(view))
-    with no_grad():
-        made.copy_(gradient)
-    return made
-
-
-def _dense_like(view):
-    return view.is_dense
-
-
-def _dtype(view):
-    from autograd_cy.array.dtypes import DTYPES
-    return DTYPES[view.dtype]
-
-
-def _addresses(state):
-    """Where an optimizer's state of one parameter lies."""
-    if state is None:
-        return ()
-    return tuple((name, value.data_ptr()) for name, value in state.items() if isinstance(value, Tensor))
-
 
 def _sharing(tensors):
     """Which arguments share memory with an earlier one."""

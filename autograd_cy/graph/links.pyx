@@ -2,14 +2,24 @@
 #
 # Relies on the engine's nodes and on machine. compile relies on it.
 
+from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, layout_strided, same_layout, strides_tuple
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, free_nodes, is_node, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.operands cimport copy_into, default_dtype
 from autograd_cy.engine.record cimport saved_or_raise, set_edge, set_history
-from autograd_cy.engine.tensor cimport Tensor, set_grad
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, set_grad, tensor_new
+from autograd_cy.engine.updates cimport AdamState, RMSpropState, SGDState
 from autograd_cy.graph.machine cimport Instance
+from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.engine.tensor import OPCODES
 
@@ -155,6 +165,126 @@ def moved(expectations):
         elif address is None or (address and <size_t> (<Tensor> leaf.grad_).data != address):
             return leaf
     return None
+
+
+def fitting(gradient, view):
+    """The gradient as a program reads it: of this dtype and these strides; zeros for None."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Layout* layout
+    cdef int i
+    if gradient is not None and (<Tensor?> gradient).dtype_ == view.dtype and strides_tuple((<Tensor> gradient).layout) == view.strides:
+        return gradient
+    for i in range(<int> len(view.shape)):
+        shape[i], strides[i] = view.shape[i], view.strides[i]
+    layout = layout_strided(<int> len(view.shape), shape, strides)
+    made = <object> tensor_new(layout, view.dtype)
+    Py_DECREF(made)
+    layout_decref(layout)
+    if gradient is None:
+        memset((<Tensor> made).data, 0, (<Tensor> made).layout.numel * itemsize_of(view.dtype))
+    else:
+        copy_into(<Tensor> made, <Tensor> gradient)
+    return made
+
+
+# ---- whether a program fits a call
+
+cdef class Signature:
+    """The layouts, dtypes and needs of arguments that are all tensors, and the modes: compared in a few nanoseconds each."""
+
+    cdef Layout** layouts
+    cdef list kinds
+    cdef Py_ssize_t n
+    cdef bint grad_mode
+    cdef int default
+
+    def __cinit__(self, tensors):
+        cdef Tensor t
+        self.n = len(tensors)
+        self.layouts = <Layout**> calloc(self.n + 1, sizeof(Layout*))
+        if self.layouts == NULL:
+            raise MemoryError("out of memory for a signature")
+        self.kinds = []
+        for k, o in enumerate(tensors):
+            t = o
+            layout_incref(t.layout)
+            self.layouts[<Py_ssize_t> k] = t.layout
+            self.kinds.append(2 * t.dtype_ + t.needs_grad)
+        self.grad_mode, self.default = grad_enabled(), default_dtype()
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.layouts != NULL:
+            for i in range(self.n):
+                if self.layouts[i] != NULL:
+                    layout_decref(self.layouts[i])
+            free(self.layouts)
+
+    cpdef bint matches(self, tuple arguments):
+        """Whether the arguments fit, share no memory among each other, and no capture is on."""
+        cdef Py_ssize_t i, k
+        cdef PyObject* o
+        if recording() or len(arguments) != self.n or grad_enabled() != self.grad_mode or default_dtype() != self.default:
+            return False
+        for i in range(self.n):
+            o = <PyObject*> arguments[i]
+            if not is_tensor(o) or not same_layout((<Tensor> o).layout, self.layouts[i]) \
+                    or 2 * (<Tensor> o).dtype_ + (<Tensor> o).needs_grad != <int> self.kinds[i]:
+                return False
+            for k in range(i):
+                if (<Tensor> arguments[k]).storage == (<Tensor> o).storage:
+                    return False
+        return True
+
+
+cdef void* address(Tensor t) noexcept:
+    return NULL if t is None else <void*> t.data
+
+
+cdef class StateWatch:
+    """Where the states of optimisers lie that a program updates: [(states, state, parameter)]."""
+
+    cdef list entries
+    cdef void** places
+
+    def __cinit__(self, entries):
+        self.entries = list(entries)
+        self.places = <void**> calloc(3 * len(self.entries) + 1, sizeof(void*))
+        if self.places == NULL:
+            raise MemoryError("out of memory for the states of optimisers")
+        for k, (_, state, _) in enumerate(self.entries):
+            self.look(state, &self.places[3 * <Py_ssize_t> k])
+
+    def __dealloc__(self):
+        free(self.places)
+
+    cdef void look(self, state, void** found) noexcept:
+        found[0] = found[1] = found[2] = NULL
+        if type(state) is AdamState:
+            found[0], found[1] = address((<AdamState> state).exp_avg), address((<AdamState> state).exp_avg_sq)
+            found[2] = address((<AdamState> state).max_exp_avg_sq)
+        elif type(state) is SGDState:
+            found[0] = address((<SGDState> state).momentum_buffer)
+        elif type(state) is RMSpropState:
+            found[0], found[1] = address((<RMSpropState> state).square_avg), address((<RMSpropState> state).momentum_buffer)
+            found[2] = address((<RMSpropState> state).grad_avg)
+
+    cpdef object changed(self):
+        """A parameter whose state was replaced; None where all are in their places."""
+        cdef void* now[3]
+        cdef Py_ssize_t k = 0
+        cdef PyObject* found
+        for states, state, parameter in self.entries:
+            if state is not None:
+                found = PyDict_GetItemWithError(states, parameter)
+                if found == NULL or <object> found is not state:
+                    return parameter
+                self.look(state, now)
+                if now[0] != self.places[k] or now[1] != self.places[k + 1] or now[2] != self.places[k + 2]:
+                    return parameter
+            k += 3
+        return None
 
 
 def version_of(Tensor t not None):

@@ -1,7 +1,7 @@
 """The graph of a live tensor, read from its nodes: the operations that led to it, as a Picture.
 
-Relies on the engine's Node and Tensor, the table, and picture.  `draw` uses it for tensors; trace.py numbers nodes and names leaves
-with it.
+Relies on the engine's Node and Tensor, the table, and picture.  `draw` uses it for tensors; trace.py numbers nodes and names
+leaves with it.
 """
 
 import os
@@ -48,7 +48,7 @@ class Names:
 
 
 def nodes_of(roots):
-    """Every node that led to the given tensors, in the order of recording; and the distinct leaves, in the order of their first use."""
+    """Every node that led to the given tensors, in the order of recording; and the distinct leaves, in the order of first use."""
     nodes, leaves, seen = [], {}, set()
     stack = [t.grad_fn for t in roots if t.grad_fn is not None]
     while stack:
@@ -88,7 +88,7 @@ def value_text(value):
     if isinstance(value, (tuple, list)):
         text = ", ".join(map(value_text, value[:9])) + (", ..." if len(value) > 9 else "," if len(value) == 1 else "")
         return f"({text})" if isinstance(value, tuple) else f"[{text}]"
-    return getattr(value, "name", None) or repr(value)
+    return value if isinstance(value, str) else getattr(value, "name", None) or repr(value)
 
 
 def gradient_text(grad):
@@ -183,7 +183,8 @@ class _Drawing:
                 hidden += 1
             else:
                 self.note_type(target, output_nr, type_text(*types[i]))
-                self.arrows.append(Arrow(f"op{self.numbers[id(target)]}", head, f"{name} [{output_nr}]".strip() if output_nr else name))
+                label = f"{name} [{output_nr}]".strip() if output_nr else name
+                self.arrows.append(Arrow(f"op{self.numbers[id(target)]}", head, label))
         if hidden:
             self.arrows.append(Arrow("more", head, f"{hidden} inputs" if hidden > 1 else ""))
 
@@ -191,12 +192,12 @@ class _Drawing:
 def of_tensor(root, *, gradients=False, names=None, params=None, limit=LIMIT, title=""):
     """The Picture of the graph that led to a tensor (or to several: a sequence, or a dict by name).
 
-    A box for each operation (output's type, numbers, attributes, the user's line), for each leaf, and for each input that needs no
-    gradient; every node and every leaf is drawn once.  Shapes of outputs are those that the operations after them saw.
+    A box for each operation (output's type, numbers, attributes, the user's line), for each leaf, and for each input that needs
+    no gradient; every node and every leaf is drawn once.  Shapes of outputs are those that the operations after them saw.
 
     gradients: show the norm and range of leaves' `grad`.  names: {"W": tensor}, of leaves or inner tensors.  params: a Module
-    (or a dict), whose parameters are called by their names.  limit: draw about so many boxes at most, the operations recorded last;
-    one box says how many are left out.
+    (or a dict), whose parameters are called by their names.  limit: draw about so many boxes at most, the operations recorded
+    last; one box says how many are left out.
 
     Raises TypeError for what is not a tensor, ValueError for a limit below 1.
 

@@ -34,7 +34,7 @@ cdef class Machine:
     cdef readonly list buffers            # Buffer of each index
     cdef readonly dict index              # buffer id -> index
     cdef readonly list sources            # the instruction of each step
-    cdef readonly list updates            # (step, (group, state, parameter))
+    cdef readonly list updates            # (step, (group, states, state, parameter))
     cdef readonly list written            # indices of EXTERNAL buffers that a run changes
     cdef readonly Py_ssize_t arena_bytes, scratch_bytes, work
     cdef Step* steps

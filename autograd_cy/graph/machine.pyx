@@ -296,7 +296,7 @@ cdef class Instance:
                 self.bind_external(i, buffer.owner)
             elif buffer.kind == LOCAL and buffer.id in machine.plan.offsets:
                 self.take(i, self.arena, self.arena.data + <Py_ssize_t> machine.plan.offsets[buffer.id])
-        for i, (group, state, parameter) in machine.updates:
+        for i, (_, _, state, _) in machine.updates:
             self.bind_update(i, state)
 
     def __dealloc__(self):
@@ -407,10 +407,10 @@ cdef class Instance:
             self.steps[i].counter = &(<CountedState> state).steps
 
     def refresh(self, updates):
-        """Read learning rates and the like, as they are now. `updates`: (step, (group, state, parameter)), as in Machine.updates."""
+        """Read learning rates and the like, as they are now. `updates`: (step, (group, states, state, parameter)), as in Machine.updates."""
         cdef double* numbers
         seen = None
-        for i, (group, _, _) in updates:
+        for i, (group, _, _, _) in updates:
             numbers = self.steps[<Py_ssize_t> i].numbers
             if group is not seen:
                 seen = group

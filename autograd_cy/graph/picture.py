@@ -1,11 +1,11 @@
 """Pictures of graphs: boxes and arrows, as Graphviz source and as SVG with a layout of our own.
 
-Relies on nothing but Python, and on the `graphviz` package and its program where both are installed.  live.py turns the graph of a
-tensor into a Picture, programs turn themselves into one; `draw` is what users call.
+Relies on nothing but Python, and on the `graphviz` package and its program where both are installed.  live.py turns the graph
+of a tensor into a Picture, programs turn themselves into one; `draw` is what users call.
 
-The built-in layout is Sugiyama's: layers by the longest path, dummy boxes where an arrow passes through layers, an order within each
-layer by barycentres, and positions by least squares under the order.  Nothing in it recurses or is quadratic: arrows from one
-box to far layers share one trunk of dummies, or a wide fan-out over a deep chain would need one for each layer and arrow.
+The built-in layout is Sugiyama's: layers by the longest path, dummy boxes where an arrow passes through layers, an order within
+each layer by barycentres, and positions by least squares under the order.  Nothing in it recurses or is quadratic: arrows from
+one box to far layers share one trunk of dummies, or a wide fan-out over a deep chain would need one for each layer and arrow.
 """
 
 import os
@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib import import_module
 from shutil import which
 
 # Fill and border by kind, light enough for black text.
@@ -169,7 +170,7 @@ def _layers(n, arrows):
 
 
 class _Grid:
-    """Boxes and dummies in layers: `rows` lists what stands in each layer from left to right; links lead from one layer to the next."""
+    """Boxes and dummies in layers: `rows` lists each layer from left to right; links lead from one layer to the next."""
 
     def __init__(self, widths, layer, arrows, downward):
         self.widths, self.layer = list(widths), list(layer)
@@ -346,12 +347,14 @@ def _built_in(picture, places):
 def _box(box, lines, x, y, width, height):
     """A box with its text and tooltip."""
     fill, border = COLOURS[box.kind]
-    shape = (f'<rect x="{_number(x - width / 2)}" y="{_number(y - height / 2)}" width="{_number(width)}" height="{_number(height)}" '
+    n = _number
+    shape = (f'<rect x="{n(x - width / 2)}" y="{n(y - height / 2)}" width="{n(width)}" height="{n(height)}" '
              f'fill="{fill}" stroke="{border}"' + (' rx="7"' if box.kind in ROUNDED else "")
              + (' stroke-dasharray="4 3"' if box.kind in DASHED else "") + "/>")
     first = y - height / 2 + PAD + SIZE - 1
-    text = "".join(f'<text x="{_number(x)}" y="{_number(first + LINE * k)}" text-anchor="middle"'
-                   + (' font-weight="bold"' if k == 0 else ' fill="#444"') + f">{escape(line)}</text>" for k, line in enumerate(lines))
+    text = "".join(f'<text x="{n(x)}" y="{n(first + LINE * k)}" text-anchor="middle" '
+                   f'{"fill=" if k else "font-weight="}"{"#444" if k else "bold"}">{escape(line)}</text>'
+                   for k, line in enumerate(lines))
     return f"<g><title>{escape(_plain(box.tooltip or ' '.join(box.label)))}</title>{shape}{text}</g>"
 
 
@@ -393,8 +396,8 @@ def _labels(picture, grid, arrows, downward, x, y, tall):
     for k, arrow in enumerate(picture.arrows):
         if arrow.label:
             head = arrows[k][1]
-            at = (ends[k] + 5, y[head] - tall[head] / 2 - 9) if downward[k] else (x[head] + grid.widths[head] / 2 + 12, y[head] - 4)
-            yield f'<text x="{_number(at[0])}" y="{_number(at[1])}" >{escape(_plain(arrow.label))}</text>'
+            right, up = (ends[k] + 5, tall[head] / 2 + 9) if downward[k] else (x[head] + grid.widths[head] / 2 + 12, 4)
+            yield f'<text x="{_number(right)}" y="{_number(y[head] - up)}">{escape(_plain(arrow.label))}</text>'
 
 
 def _graphviz():
@@ -402,10 +405,9 @@ def _graphviz():
     if which("dot") is None:
         return None
     try:
-        import graphviz
+        return import_module("graphviz")
     except ImportError:
         return None
-    return graphviz
 
 
 def svg(picture, layout=None):
@@ -421,7 +423,7 @@ def svg(picture, layout=None):
     places = _checked(picture)
     graphviz = None if layout == "built-in" else _graphviz()
     if layout == "graphviz" and graphviz is None:
-        raise RuntimeError('svg: layout="graphviz" needs the package graphviz and the program dot; layout="built-in" needs neither')
+        raise RuntimeError('svg: layout="graphviz" needs the package graphviz and the program dot; layout="built-in" does not')
     if graphviz is not None and (layout or len(picture.boxes) <= GRAPHVIZ_BOXES):
         return graphviz.Source(dot(picture)).pipe(format="svg", encoding="utf-8")
     return _built_in(picture, places)
@@ -435,7 +437,7 @@ class Drawing(str):
     __slots__ = ()
 
     def _repr_svg_(self):
-        return str(self) if "<svg" in self[:1000] else None
+        return None if self.startswith("digraph") else str(self)
 
 
 RENDERERS = {".svg": svg, ".dot": dot}
@@ -455,8 +457,8 @@ def picture_of(thing, **options):
 def draw(thing, path=None, *, format="svg", **options):
     """Draw a graph: of a tensor (the operations that led to it), of a program, or a Picture.
 
-    thing: a tensor, a sequence or dict of tensors, anything with a method `picture()`, or a Picture.  path: a file to write, ending in
-    .svg or .dot; without it the text is returned (in a notebook, an SVG shows), in `format` "svg" or "dot".
+    thing: a tensor, a sequence or dict of tensors, anything with a method `picture()`, or a Picture.  path: a file to write,
+    ending in .svg or .dot; without it the text is returned (in a notebook, an SVG shows), in `format` "svg" or "dot".
     For tensors, options are `gradients`, `names`, `params` and `limit`, as of `of_tensor`.
 
     Raises ValueError for other endings or formats, TypeError for what can't be drawn.
@@ -465,8 +467,8 @@ def draw(thing, path=None, *, format="svg", **options):
     """
     suffix = "." + str(format) if path is None else os.path.splitext(os.fspath(path))[1].lower()
     if suffix not in RENDERERS:
-        what = f"format is svg or dot, not {format!r}" if path is None else f"the path ends in .svg or .dot, not in {os.fspath(path)!r}"
-        raise ValueError(f"draw: {what}")
+        raise ValueError(f"draw: format is svg or dot, not {format!r}" if path is None else
+                         f"draw: the path ends in .svg or .dot, unlike {os.fspath(path)!r}")
     text = RENDERERS[suffix](picture_of(thing, **options))
     if path is None:
         return Drawing(text)

@@ -9,7 +9,8 @@ from autograd_cy.engine.object cimport PyTypeObject
 cdef extern from *:
     """
     /* The attributes of an instance without asking for its __dict__, which would slow every later access down (16 ns each in
-       CPython 3.11). Their order in memory is CPython's own business; only 3.11's is known here, elsewhere names are looked up. */
+       CPython 3.11). How they lie in memory is CPython's own business: only 3.11's way is known here; elsewhere names are
+       looked up. */
     #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION)
     #define AG_INLINE_VALUES 1
     static CYTHON_INLINE PyObject** ag_inline_values(PyObject* o) {
@@ -61,11 +62,11 @@ cdef extern from *:
     PyObject* _PyType_Lookup(PyTypeObject* t, PyObject* name) noexcept
     PyObject* _PyObject_GenericGetAttrWithDict(PyObject* o, PyObject* name, PyObject* d, int suppress) noexcept
     PyObject** _PyObject_GetDictPtr(PyObject* o) noexcept
+    object PyObject_GenericGetDict(object o, void* context)
     Py_ssize_t Py_SIZE(PyObject* o) noexcept
     PyObject* PyDict_GetItemWithError(PyObject* d, PyObject* k) noexcept
     Py_ssize_t PyDict_Size(PyObject* d) noexcept
     int PyDict_Next(PyObject* d, Py_ssize_t* position, PyObject** k, PyObject** value) noexcept
-    int PySet_Size(PyObject* o) noexcept
     void PyErr_Clear() noexcept
 
 # The kinds of records.

@@ -16,13 +16,16 @@ from types import MethodType
 import numpy as np
 
 KINDS = {"CELLS": CELLS, "FUNCTION": FUNCTION, "KEYS": KEYS, "FLAGS": FLAGS, "DICT": DICT, "ATTRS": ATTRS, "DICT_OF": DICT_OF,
-         "ITEMS": ITEMS, "TUPLE": TUPLE, "PARTS": PARTS, "SET": SET, "DEQUE": DEQUE, "TYPE": TYPE, "TENSOR": TENSOR, "BUFFER": BUFFER}
+         "ITEMS": ITEMS, "TUPLE": TUPLE, "PARTS": PARTS, "SET": SET, "DEQUE": DEQUE, "TYPE": TYPE, "TENSOR": TENSOR,
+         "BUFFER": BUFFER}
 globals().update(KINDS)
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "nothing", "__slots__": ()})()
 
 cdef object PARTIAL = functools.partial
+cdef object CACHED = functools.cached_property
 cdef object NUMBER = np.generic
+PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range})
 cdef tuple NUMERIC = (float, int, bool, type(None))
 
 
@@ -41,8 +44,6 @@ def is_value(x):
     if t is slice:
         return is_value(x.start) and is_value(x.stop) and is_value(x.step)
     return issubclass(t, NUMBER) and t.__module__ == "numpy"
-
-PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range})
 
 
 cdef bint same_float(double a, double b) noexcept:
@@ -129,6 +130,16 @@ def read_dict(o):
     return None if place == NULL or place[0] == NULL else <object> place[0]
 
 
+def make_dict(o):
+    """As read_dict, but an instance of a Python class gets its dict if it hasn't asked for one yet."""
+    cdef PyObject** place = _PyObject_GetDictPtr(<PyObject*> o)
+    if place == NULL:
+        return None
+    if place[0] == NULL and ag_type_is_heap(AG_TYPE(<PyObject*> o)):
+        return PyObject_GenericGetDict(o, NULL)
+    return None if place[0] == NULL else <object> place[0]
+
+
 cdef list parts(o):
     t = type(o)
     if t is MethodType:
@@ -137,6 +148,8 @@ cdef list parts(o):
         return [o.func, o.args, o.keywords]
     if t is staticmethod or t is classmethod:
         return [o.__func__]
+    if t is CACHED:
+        return [o.func]
     if t is property:
         return [o.fget]
     attributes = read_dict(o)

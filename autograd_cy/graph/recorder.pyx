@@ -8,6 +8,9 @@
 import sys
 from bisect import bisect_right
 
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uintptr_t
 
@@ -134,7 +137,7 @@ cdef class Recording:
 
     cdef name_input(self, Tensor tensor, str name):
         block = self.block_at(<uintptr_t> tensor.storage.data, INPUT)
-        block.kind, block.name, block.touched = INPUT, name, True
+        block.kind, block.name, block.touched, block.owner = INPUT, name, True, None
 
     def divide(self, tensors, names):
         """What follows is the second part, with `tensors` (made for this, untouched so far) as its inputs."""
@@ -151,6 +154,15 @@ cdef class Recording:
                 del self.starts[i], self.blocks[i]
             self.starts.insert(i, data)
             self.blocks.insert(i, (nbytes, storage, True))
+
+    cdef look_again(self):
+        """Learn of storages that came to life outside of the capture: an optimiser's state in its first step."""
+        known = set(self.starts)
+        for data, nbytes, storage in live_blocks():
+            if data not in known:
+                i = bisect_right(self.starts, data)
+                self.starts.insert(i, data)
+                self.blocks.insert(i, (nbytes, storage, False))
 
     cdef object block_at(self, uintptr_t address, object kind=None):
         """The block that the address lies in; None where no storage has it."""
@@ -191,6 +203,9 @@ cdef class Recording:
         block = self.block_at(<uintptr_t> data)
         for size in shape:
             numel *= <Py_ssize_t> size
+        if block is None and (role != "r" or numel > 1):
+            self.look_again()
+            block = self.block_at(<uintptr_t> data)
         if block is None:
             if role != "r" or (numel != 1 and any([s for n, s in zip(shape, strides, strict=True) if n != 1])):
                 if numel:
@@ -232,6 +247,9 @@ cdef class Recording:
             if block.id not in written:
                 block.kind = CONSTANT
                 continue
+            if self.is_filled_first(block):
+                block.content = None
+                continue
             content, block.content = block.content, None
             size = next((n for n in (8, 4, 1) if block.nbytes % n == 0 and content == content[:n] * (block.nbytes // n)), 0)
             dtype = {8: INT64, 4: 3, 1: 4, 0: 4}[size]
@@ -259,6 +277,23 @@ cdef class Recording:
                 block.content = PyBytes_FromStringAndSize(<char*> <uintptr_t> block.start, block.nbytes)
         return View(block.id, <Py_ssize_t> (<uintptr_t> tensor.data - <uintptr_t> tensor.storage.data), tensor.dtype_,
                     shape_tuple(tensor.layout), strides_tuple(tensor.layout))
+
+    cdef bint is_filled_first(self, block):
+        """Whether instructions write every byte of a block, in parts, before one reads it (a concatenation)."""
+        cdef Py_ssize_t i
+        mask = np.zeros(block.nbytes, np.bool_)
+        for i in range(block.position, len(self.instructions)):
+            instruction = self.instructions[i]
+            for view, role in zip(instruction.operands, instruction.roles, strict=True):
+                if view is None or view.buffer != block.id:
+                    continue
+                if role != "w":
+                    return False
+                size = view.itemsize
+                as_strided(mask[view.offset:], (*view.shape, size), (*[s * size for s in view.strides], 1))[...] = True
+            if mask.all():
+                return True
+        return False
 
     def give_names(self, names):
         """(name, tensor) pairs for memory that lives outside: the first name counts."""
@@ -290,7 +325,7 @@ cdef class Recording:
             if b.id in read and b.id not in given and (b.kind == INPUT or (b.kind == LOCAL and b.id in made)):
                 if b.kind == LOCAL:
                     pinned.add(b.id)
-                buffer = buffer._replace(kind=EXTERNAL)
+                buffer = buffer._replace(kind=EXTERNAL, owner=None)
             others.append(buffer)
         inputs = tuple([self.view_of(tensor) for tensor in self.inputs])
         forward = Program(tuple(buffers), tuple(first), inputs, tuple(outputs), (), frozenset(pinned), "forward")
@@ -665,9 +700,9 @@ cdef int on_call(object function, list inputs, list outputs) except -1:
     return 0
 
 
-cdef int on_update(object group, object state, object parameter) except -1:
+cdef int on_update(object group, object states, object state, object parameter) except -1:
     if mine():
-        active.pending_update = [group, state, parameter]
+        active.pending_update = [group, states, state, parameter]
     return 0
 
 

@@ -1,12 +1,11 @@
 """Step through a backward pass: what the engine does at every node, as a list and as a table.
 
-Relies on the engine, which calls the observer given to `observed_backward`; on the text of the table's rules; and on live.py for names.
-Users who want to see how gradients come about rely on it.
+Relies on the engine, which calls the observer given to `observed_backward`; on the text of the table's rules; and on live.py for
+names.  Users who want to see how gradients come about rely on it.
 """
 
 import ast
 from dataclasses import dataclass
-from functools import cache
 from inspect import getsource
 
 import numpy as np
@@ -98,19 +97,23 @@ def gradient_text(g):
 
 # ---- the text of rules
 
-@cache
+_WRITTEN: dict[tuple[str, str], ast.expr] = {}      # filled when first asked for: the table is parsed in about 10 ms
+
+
 def _written_rules():
     """{(row, input): the source of its derivative}, as it stands in the table; empty where sources are not installed."""
+    if _WRITTEN:
+        return _WRITTEN
     try:
         tree = ast.parse(getsource(table))
     except OSError:
         return {}
-    found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("unary", "binary", "ternary", "op"):
             name = node.args[0].value
-            found |= {(name, k.arg[1:]): k.value for k in node.keywords if k.arg and k.arg[0] == "d" and k.arg[1:] in TABLE[name].inputs}
-    return found
+            _WRITTEN.update({(name, k.arg[1:]): k.value for k in node.keywords
+                             if k.arg and k.arg[0] == "d" and k.arg[1:] in TABLE[name].inputs})
+    return _WRITTEN
 
 
 def rule_text(operation, input):
@@ -151,8 +154,9 @@ def trace_backward(loss, gradient=None, *, retain_graph=False, show=None, names=
     It is the iterative engine's own pass: afterwards the leaves have the same gradients, byte for byte, as after
     `loss.backward(gradient, retain_graph)`.  The steps hold copies of all gradients, so a trace of a large model is large.
 
-    gradient, retain_graph: as of `backward`.  show: called with every step as it is taken, e.g. `print`.  names, params: what to call
-    leaves, as of `of_tensor`.  Raises what `backward` raises, and what `show` raises (then no `grad` has changed).
+    gradient, retain_graph: as of `backward`.  show: called with every step as it is taken, e.g. `print`; recording is off then.
+    names, params: what to call leaves, as of `of_tensor`.  Raises what `backward` and `show` raise; then no leaf's `grad` has
+    changed.
 
     >>> x = ag.tensor(3.0, requires_grad=True)
     >>> y = ag.tensor(2.0, requires_grad=True)
@@ -169,20 +173,21 @@ def trace_backward(loss, gradient=None, *, retain_graph=False, show=None, names=
     numbers = {id(node): k for k, node in enumerate(nodes_of([loss])[0], 1)}
     reached = {(id(loss.grad_fn), loss.output_nr)}       # (node or leaf, output number) that have a gradient
 
+    def node_text(node, output_nr):
+        name = called.of_output(node, output_nr)
+        text = f"#{numbers[id(node)]} {node.operation}" + (f" [{output_nr}]" if output_nr else "")
+        return text + (f" ({name})" if name else "")
+
     def observer(node, gradients, results):
         row = TABLE[node.operation]
         contributions = []
         for i, ((target, output_nr), result) in enumerate(zip(node.next_functions, results, strict=True)):
             if result is None:
                 continue
-            place = (id(target), output_nr)
-            if type(target) is Node:
-                name = called.of_output(target, output_nr)
-                text = f"#{numbers[id(target)]} {target.operation}{f' [{output_nr}]' if output_nr else ''}{f' ({name})' if name else ''}"
-            else:
-                text = called.call(target)
-            contributions.append(Contribution(input_name(row, i, len(results)), _rule_at(node, i, result, gradients[0]), result.clone(),
-                                              text, type(target) is not Node, place in reached))
+            leaf, place = type(target) is not Node, (id(target), output_nr)
+            text = called.call(target) if leaf else node_text(target, output_nr)
+            contributions.append(Contribution(input_name(row, i, len(results)), _rule_at(node, i, result, gradients[0]),
+                                              result.clone(), text, leaf, place in reached))
             reached.add(place)
         step = Step(node.name(), node.operation, numbers[id(node)], node.line,
                     tuple([None if g is None else g.clone() for g in gradients]), tuple(contributions))

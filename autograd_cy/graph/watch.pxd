@@ -29,6 +29,7 @@ cdef class Watch:
     cdef int n_places, room_places
     cdef readonly list objects    # by slot: the object, or a weak reference to it
     cdef readonly list weak       # by slot: whether it is a weak reference
+    cdef list class_names         # by slot
     cdef readonly list values     # by place: the value, if it is plain
     cdef readonly list keys       # by place
     cdef readonly list record_of  # by place

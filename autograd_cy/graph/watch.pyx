@@ -6,6 +6,8 @@
 # *places*, the values it watches. Pointers are compared first, values only where pointers differ. Objects are held by weak
 # references where they can be, so the pointers of a Watch hold only while none of these has died: see Deaths.
 # Nothing here runs code of the user's: no property, no __eq__, no __getattr__.
+#
+# Above 500 lines because a Cython class cannot be divided.
 
 from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_IsContiguous, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
@@ -17,10 +19,10 @@ from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, same
 from autograd_cy.engine.object cimport AG_TYPE, PyTypeObject
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.graph.places cimport (
-    ATTRS, BUFFER, CELLS, DEQUE, DICT, DICT_OF, FLAGS, FUNCTION, ITEMS, KEYS, PARTS, SET, TENSOR, TUPLE, TYPE, PyDict_GetItemWithError,
-    PyDict_Next, PyDict_Size, PyErr_Clear, Py_SIZE, _PyObject_GetDictPtr, _PyType_Lookup, ag_cell, ag_closure, ag_code,
-    ag_defaults, ag_dict_version, ag_inline_count, ag_inline_index, ag_inline_values, ag_kwdefaults, ag_list_items, ag_type_version,
-    attribute, dict_keys, read, same_set, same_truth, same_value,
+    ATTRS, BUFFER, CELLS, DEQUE, DICT, DICT_OF, FLAGS, FUNCTION, ITEMS, KEYS, PARTS, SET, TENSOR, TUPLE, TYPE,
+    PyDict_GetItemWithError, PyDict_Next, PyDict_Size, PyErr_Clear, Py_SIZE, _PyObject_GetDictPtr, _PyType_Lookup, ag_cell,
+    ag_closure, ag_code, ag_defaults, ag_dict_version, ag_inline_count, ag_inline_index, ag_inline_values, ag_kwdefaults,
+    ag_list_items, ag_type_version, attribute, dict_keys, read, same_set, same_truth, same_value,
 )
 
 import weakref
@@ -28,6 +30,7 @@ import weakref
 from autograd_cy.graph.places import MISSING, contents, describe_tensor, is_value, read_attribute
 
 cdef bint shortcuts = True
+cdef str ORDER = "_order"           # where a Module lists the names of its attributes
 
 
 def set_shortcuts(value):
@@ -66,7 +69,7 @@ cdef class Watch:
     """Records of what containers held. `check` asks whether they still do; `differences` says what changed."""
 
     def __cinit__(self, *args, **kwargs):
-        self.objects, self.weak, self.values, self.keys, self.record_of, self.extra = [], [], [], [], [], {}
+        self.objects, self.weak, self.values, self.keys, self.record_of, self.class_names, self.extra = [], [], [], [], [], [], {}
         self.deaths = Deaths()
 
     def __dealloc__(self):
@@ -80,6 +83,7 @@ cdef class Watch:
 
     def hold(self, o, strong=False):
         """Make an object a slot; returns its number. It is held by a weak reference where it can be, unless `strong`."""
+        self.class_names.append(type(o).__name__)
         if not strong:
             try:
                 self.objects.append(weakref.ref(o, self.deaths))
@@ -143,6 +147,10 @@ cdef class Watch:
     def start_of(self, int record):
         """The first place of a record."""
         return self.records[record].start
+
+    def class_name(self, int place):
+        """The name of the class of what was at a place, also when it has died."""
+        return self.class_names[self.child[place]]
 
     def is_object(self, int place):
         """Whether a place held a slot rather than a plain value."""
@@ -279,7 +287,7 @@ cdef class Watch:
         for i in range(self.n_records):
             if self.records[i].slot == r.slot:
                 known.update(self.keys_of(i))
-        names = read_attribute(<object> r.container, "_order") if r.kind == ATTRS else dict_keys(<object> r.container)
+        names = read_attribute(<object> r.container, ORDER) if r.kind == ATTRS else dict_keys(<object> r.container)
         return [k for k in names if type(k) is str and k not in known and (self.used is None or k in self.used)]
 
     cdef bint same_dict(self, Record* r) except -1:
@@ -340,7 +348,8 @@ cdef class Watch:
                 now = read(r.kind, o, self.keys[r.start:r.start + r.n])
                 found += self.compare(r, now, dict_keys(o) if r.kind == DICT else None, limit)
                 if r.size >= 0 and names_in(r) != r.size:
-                    found += [(i, -1, "name", k, read_attribute(o, k) if r.kind == ATTRS else (<dict> o)[k]) for k in self.new_names(r)]
+                    found += [(i, -1, "name", k, read_attribute(o, k) if r.kind == ATTRS else (<dict> o)[k])
+                              for k in self.new_names(r)]
             if limit is not None and len(found) >= limit:
                 break
         return found
@@ -348,10 +357,9 @@ cdef class Watch:
     cdef list compare(self, Record* r, list now, list keys, object limit):
         """What differs between the places of a record and the values that are there now."""
         cdef int i, number = r - self.records
-        cdef PyObject* before
         cdef list found = []
         if r.kind == SET and r.n == len(now):
-            expected = [<object> self.expected[r.start + i] for i in range(r.n)]
+            expected = [self.value(r.start + i) for i in range(r.n)]
             if all([x is y for x, y in zip(expected, now)]) or (
                     all([is_value(x) for x in expected]) and all([is_value(x) for x in now]) and same_set(expected, now)):
                 return found
@@ -362,8 +370,9 @@ cdef class Watch:
             if keys is not None and not same_value(self.keys[r.start + i], keys[i]):
                 return [(number, -1, "size", r.n, r.n)]
             value = self.value(r.start + i)
-            if value is now[i] or (value is not MISSING and now[i] is not MISSING
-                                   and (same_truth(value, now[i]) if r.kind == FLAGS else same_value(value, now[i]))):
+            dead = value is None and self.child[r.start + i] >= 0
+            if not dead and (value is now[i] or value is not MISSING and now[i] is not MISSING
+                             and (same_truth(value, now[i]) if r.kind == FLAGS else same_value(value, now[i]))):
                 continue
             found.append((number, r.start + i, "value", value, now[i]))
             if limit is not None:
@@ -395,13 +404,14 @@ cdef class Watch:
     # The same places of another function.
 
     def follow(self, dict roots, set shared):
-        """The objects that the same places lead to from other roots {slot: object}; slots in `shared` must be the same.
+        """The objects, by slot, that the same places lead to from other roots {slot: object}; `shared` slots must be the same.
 
-        Returns the list of objects by slot, or the first difference as in `differences`.
+        Or the first difference: (record, place or -1, what, here, there).
         """
         cdef Record* r
         cdef int i, j, child
         cdef list now, keys, objects = [None] * len(self.objects)
+        cdef dict slot_of = {}
         for i in shared:
             objects[i] = self.object(i)
         for i, o in roots.items():
@@ -409,27 +419,23 @@ cdef class Watch:
         for i in range(self.n_records):
             r = &self.records[i]
             o = objects[r.slot]
-            if o is None:
+            if o is None or r.kind == TYPE:
                 continue
-            if r.kind == TYPE or o is self.object(r.slot) and r.kind != TUPLE and r.kind != PARTS:
-                if r.kind == TYPE or r.kind == BUFFER or r.kind == TENSOR:
-                    continue
             if AG_TYPE(<PyObject*> o) != r.type:
                 return i, -1, "class", <object> <PyObject*> r.type, type(o)
-            if r.kind == TENSOR:
-                before = self.object(r.slot)
-                if before is not None and describe_tensor(before) != describe_tensor(o):
-                    return i, -1, "layout", before, o
+            if r.kind == TENSOR or r.kind == BUFFER:
+                mine = self.object(r.slot)
+                if mine is not None and mine is not o:
+                    if r.kind == BUFFER and contents(o) != self.extra[i]:
+                        return i, -1, "contents", None, None
+                    if r.kind == TENSOR and describe_tensor(mine) != describe_tensor(o):
+                        return i, -1, "layout", mine, o
                 continue
-            if r.kind == BUFFER:
-                if contents(o) != self.extra[i]:
-                    return i, -1, "contents", None, None
-                continue
-            keys = self.keys[r.start:r.start + r.n]
+            keys = self.keys_of(i)
             now = read(r.kind, o, keys)
-            if r.kind == DICT and (len(now) != r.n or not all([same_value(x, y) for x, y in zip(keys, dict_keys(o))])):
+            if r.kind == DICT and not (len(now) == r.n and all([same_value(x, y) for x, y in zip(keys, dict_keys(o))])):
                 return i, -1, "size", r.n, len(now)
-            if r.kind not in (KEYS, FLAGS, ATTRS, FUNCTION, PARTS) and r.n != len(now):
+            if r.n != len(now) and r.kind in (ITEMS, TUPLE, SET, DEQUE, CELLS):
                 return i, -1, "size", r.n, len(now)
             for j in range(r.n):
                 child = self.child[r.start + j]
@@ -438,11 +444,15 @@ cdef class Watch:
                     if not (value is now[j] or (same_truth(value, now[j]) if r.kind == FLAGS else same_value(value, now[j]))):
                         return i, r.start + j, "value", value, now[j]
                 elif objects[child] is None:
-                    objects[child] = now[j]
                     if now[j] is MISSING or type(now[j]) is not type(self.object(child)):
                         return i, r.start + j, "value", self.object(child), now[j]
+                    if slot_of.setdefault(id(now[j]), child) != child and not isinstance(now[j], tuple):
+                        return i, r.start + j, "same", slot_of[id(now[j])], now[j]
+                    objects[child] = now[j]
                 elif objects[child] is not now[j] and not (isinstance(now[j], tuple) and same_value(objects[child], now[j])):
-                    return i, r.start + j, "shared", objects[child], now[j]
+                    if child in shared:
+                        return i, r.start + j, "value", objects[child], now[j]
+                    return i, r.start + j, "other", child, now[j]
         return objects
 
 
@@ -450,7 +460,14 @@ cdef class Watch:
 
 cdef Py_ssize_t names_in(Record* r) except -1:
     """How many attributes an instance has: entries of its __dict__, or names that a Module lists."""
-    return PyDict_Size(r.container) if r.kind == KEYS else len(read_attribute(<object> r.container, "_order"))
+    cdef PyObject* names
+    cdef Py_ssize_t size
+    if r.kind == KEYS:
+        return PyDict_Size(r.container)
+    names = attribute(r.container, <PyObject*> ORDER)
+    size = Py_SIZE(names)
+    Py_XDECREF(names)
+    return size
 
 
 cdef void forget(Record* r) noexcept:

@@ -3,11 +3,13 @@
 Relies on places (values) and on the Snapshot it is given.  guards.py relies on it.
 """
 
-from types import FunctionType
+from enum import EnumMeta
+from types import BuiltinFunctionType, FunctionType, ModuleType
 
+from autograd_cy.array.dtypes import DType
 from autograd_cy.engine.tensor import Tensor
 
-from .places import MISSING, describe_tensor, is_value
+from .places import MISSING, describe_tensor, is_value, read_dict
 
 # How the places of a record are phrased.
 CELL, GLOBAL, FUNCTION, ATTRIBUTE, MODULE, DICT_OF, ITEM, KEY, OPTION, PART, CLASS, TENSOR = (
@@ -28,10 +30,18 @@ def type_name(o):
 
 def article(o):
     """`a float`, `an Adam`."""
-    if o is None:
-        return "None"
-    name = type_name(o)
+    return "None" if o is None else _an(o.name if isinstance(o, Dead) else type_name(o))
+
+
+def _an(name):
     return ("an " if name[0] in "aeiouAEIOU" else "a ") + name
+
+
+class Dead:
+    """What is known of an object that is no more: the name of its class."""
+
+    def __init__(self, name):
+        self.name = name
 
 
 def _key(snapshot, record, j):
@@ -44,7 +54,7 @@ def _is_dotted(snapshot, slot):
     while not isinstance(origin, str):
         style, slot = snapshot.style(origin[0]), snapshot.container(origin[0])
         if style == ATTRIBUTE:
-            module = snapshot._module_class
+            module = snapshot.module_class
             return bool(module) and isinstance(snapshot.object(slot), module)
         if style not in (ITEM, KEY):
             return False
@@ -59,9 +69,9 @@ def name(snapshot, record, j):
         return key
     parent = snapshot.name(slot)
     if style == PART:
-        if key == "__self__":
-            return "self" if parent == SELF else parent + ".__self__"
-        return parent
+        if key == "__self__" and parent == SELF:
+            return "self"
+        return f"{parent}.{key}" if key in ("__self__", "args", "keywords") else parent
     if style == DICT_OF:
         return parent
     if style in (ITEM, KEY, OPTION):
@@ -95,7 +105,7 @@ def place(snapshot, record, j, value=None):
         module = snapshot.object(slot).get("__name__", "")
         own = snapshot.home
         return f"the global '{key}'" if module == own else f"the global '{key}' of module {module}"
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) or isinstance(value, Dead) and value.name in ("Tensor", "Parameter"):
         return name(snapshot, record, j)
     if style == FUNCTION:
         what = {"__code__": "the code", "__defaults__": "a default", "__kwdefaults__": "a default"}.get(key, key)
@@ -103,7 +113,7 @@ def place(snapshot, record, j, value=None):
     if style == MODULE:
         return name(snapshot, record, j)
     if style == CLASS:
-        what = "method" if isinstance(value, FunctionType) or callable(value) else "attribute"
+        what = "method" if type(value) is FunctionType or isinstance(value, Dead) and value.name == "function" else "attribute"
         return f"{what} '{key}' of class {snapshot.name(slot)}"
     if style == OPTION:
         return f"option '{key}' of {snapshot.name(slot)}"
@@ -122,14 +132,27 @@ def place_of(snapshot, slot):
     return origin if isinstance(origin, str) else place(snapshot, *origin)
 
 
+def _named(value):
+    """The text of a value that says which one it is; None for an object like any other."""
+    if type(value) is DType:
+        return value.name
+    if isinstance(type(value), EnumMeta):
+        return f"{type_name(value)}.{(read_dict(value) or {}).get('_name_', '...')}"
+    if isinstance(value, type):
+        return f"class {value.__name__}"
+    if type(value) is FunctionType and value.__name__ != "<lambda>":
+        return f"function {value.__name__}"
+    if type(value) in (BuiltinFunctionType, ModuleType):
+        return f"{'module' if type(value) is ModuleType else 'function'} {value.__name__}"
+    if not is_value(value):
+        return None
+    text = repr(value)
+    return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
+
+
 def shown(value):
     """A value in a sentence."""
-    if value is MISSING:
-        return "nothing"
-    if is_value(value):
-        text = repr(value)
-        return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
-    return article(value)
+    return "nothing" if value is MISSING else _named(value) or article(value)
 
 
 def _replaced(subject, before, now):
@@ -137,14 +160,9 @@ def _replaced(subject, before, now):
         return f"{subject} was removed"
     if before is MISSING:
         return f"{subject} was set to {shown(now)}"
-    if is_value(before) and is_value(now) and shown(before) != shown(now):
+    if shown(before) != shown(now):
         return f"{subject} changed from {shown(before)} to {shown(now)}"
-    if is_value(before) or is_value(now) or before is not None and type(before) is not type(now):
-        if is_value(before) and is_value(now):
-            return f"{subject} changed, far into {shown(now)}" if type(before) is type(now) else \
-                f"{subject} changed from {article(before)} to {article(now)}, {shown(now)}"
-        return f"{subject} changed from {shown(before)} to {shown(now)}"
-    return f"{subject} was replaced by another {type_name(now)}"
+    return f"{subject} changed" if is_value(now) else f"{subject} was replaced by another {type_name(now)}"
 
 
 def _default(snapshot, record, before, now, key):
@@ -167,11 +185,11 @@ def clause(snapshot, record, at, what, before, now):
         j = at - snapshot.start_of(record)
         key = _key(snapshot, record, j)
         if before is None and snapshot.is_object(at):
-            before = "dead"
-            subject = place(snapshot, record, j, now)
-            return f"{subject} was replaced by {shown(now)}" if now is not MISSING else f"{subject} was removed"
+            before = Dead(snapshot.class_name(at))
         if snapshot.style(record) == FUNCTION and key == "__defaults__":
             return _default(snapshot, record, before, now, key)
+        if key == "__code__":
+            return f"the code of {snapshot.name(slot)} changed"
         if snapshot.style(record) == DICT_OF:
             return f"the attributes of {_owner(snapshot, slot)} were replaced"
         return _replaced(place(snapshot, record, j, before if before is not MISSING else now), before, now)
@@ -179,7 +197,7 @@ def clause(snapshot, record, at, what, before, now):
     if what == "size":
         if before == now:
             return f"the contents of {_where(snapshot, slot)} changed"
-        return f"{_where(snapshot, slot)} has {now} {'item' if now == 1 else 'items'} instead of {before}"
+        return f"{_where(snapshot, slot)} has {_items(now)} instead of {before}"
     if what == "name":
         return f"attribute '{before}' of {_owner(snapshot, slot)} was set to {shown(now)}"
     if what == "contents":
@@ -197,6 +215,10 @@ def clause(snapshot, record, at, what, before, now):
     return f"the {before} of {subject} changed" if before != "attributes" else f"the attributes of {subject} changed"
 
 
+def _items(n):
+    return "1 item" if n == 1 else f"{n} items"
+
+
 def _where(snapshot, slot):
     """A container with its class: `the list losses`."""
     o = snapshot.object(slot)
@@ -207,16 +229,18 @@ def difference(snapshot, record, at, what, mine, other):
     """Where another function's objects differ, as a clause."""
     slot = snapshot.container(record)
     subject = snapshot.name(slot)
-    if what in ("value", "shared"):
+    if what in ("value", "other", "same"):
         j = at - snapshot.start_of(record)
-        subject = place(snapshot, record, j, mine)
-        if what == "shared":
-            return f"{subject} is another object than where the first function met it"
+        subject = place(snapshot, record, j, mine if what == "value" else other)
+        if what == "other":
+            return f"{subject} is another object than {snapshot.name(mine)}"
+        if what == "same":
+            return f"{subject} is the same object as {snapshot.name(mine)}"
         if snapshot.style(record) == FUNCTION and _key(snapshot, record, j) == "__code__":
             return f"the code of {snapshot.name(slot)} is another"
         return f"{subject} is {shown(other)} instead of {shown(mine)}"
     if what == "size":
-        return f"{_where(snapshot, slot)} has {other} items instead of {mine}" if mine != other else \
+        return f"{_where(snapshot, slot)} has {_items(other)} instead of {mine}" if mine != other else \
             f"{_where(snapshot, slot)} has other keys"
     if what == "class":
         return f"{subject} is a {other.__name__} instead of a {mine.__name__}"

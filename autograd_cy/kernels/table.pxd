@@ -123,7 +123,7 @@ cdef struct Recorder:
                  Py_ssize_t c_batch) noexcept nogil
     int (*escape)(object what) except -1
     int (*call)(object function, list inputs, list outputs) except -1
-    int (*update)(object group, object state, object parameter) except -1
+    int (*update)(object group, object states, object state, object parameter) except -1     # an optimiser's kernel follows
     int (*leaf)(object tensor, bint reads) except -1     # its .grad is about to change; reads: and what it was so far matters
     int (*node)(object node) except -1                   # its gradient rule is about to run
 

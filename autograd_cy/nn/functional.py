@@ -6,7 +6,7 @@ Whatever the engine has with the same signature is its own function here, not a 
 
 from autograd_cy.array.dtypes import bool as bool_dtype
 from autograd_cy.array.dtypes import int64
-from autograd_cy.engine import creation
+from autograd_cy.engine import creation, random
 from autograd_cy.engine.elementwise import gelu as gelu_exact
 from autograd_cy.engine.elementwise import elu, gelu_tanh, leaky_relu, logsigmoid, relu, sigmoid, silu, softplus, tanh
 from autograd_cy.engine.losses import (
@@ -91,9 +91,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     rows = input.movedim(1, -1).reshape(-1, classes)
     flat = target.reshape(-1)
     counts = flat != ignore_index
-    index = where(counts, where(flat < 0, classes, flat), 0)          # a negative class would count from the end
+    index = where(counts, flat, 0)
     try:
-        picked = rows[creation.arange(rows.shape[0]), index]
+        picked = rows.gather(1, index.unsqueeze(1)).squeeze(1)
     except IndexError:
         wrong = counts & ((flat < 0) | (flat >= classes))
         raise IndexError(f"nll_loss: target {int(flat[wrong][0])} is out of range for {classes} classes") from None
@@ -138,7 +138,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if p == 1.0:
         dropped = where(creation.zeros(input.shape, dtype=bool_dtype), input, 0.0)       # zero times infinity would be NaN
         return input.copy_(dropped) if inplace else dropped
-    mask = (creation.rand(input.shape, dtype=input.dtype) >= p).to(input.dtype) * (1.0 / (1.0 - p))
+    mask = (random.rand(input.shape, dtype=input.dtype) >= p).to(input.dtype) * (1.0 / (1.0 - p))
     return input.mul_(mask) if inplace else input * mask
 
 

@@ -1,15 +1,14 @@
 """Gradient clipping, and parameters as one vector (torch.nn.utils).
 
-Relies on the engine and on engine/updates (which clips all gradients in one call).
+Relies on the engine and on engine/clipping (which clips all gradients in one call).
 Training loops and the SciPy bridge rely on it.
 """
 
 from collections.abc import Iterable
 
-from autograd_cy.engine import creation
+from autograd_cy.engine import clipping, creation
 from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.joins import cat
-from autograd_cy.engine import updates
 from autograd_cy.engine.tensor import Tensor
 
 
@@ -30,7 +29,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     if not gradients:
         return creation.tensor(0.0)
     with no_grad():
-        return updates.clip_norm(gradients, max_norm, norm_type, error_if_nonfinite)
+        return clipping.clip_norm(gradients, max_norm, norm_type, error_if_nonfinite)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:

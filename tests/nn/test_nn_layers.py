@@ -248,6 +248,69 @@ def test_dropout():
     assert float(F.dropout(x, 1.0).sum()) == 0.0
     with pytest.raises(ValueError, match="between 0 and 1"):
         F.dropout(x, 1.5)
+    with pytest.raises(RuntimeError, match="floating-point"):
+        F.dropout(ag.tensor([1, 2]))
+
+
+@pytest.mark.parametrize("dtype", [ag.float32, ag.float64])
+def test_dropout_scales_in_the_dtype_of_its_input(dtype):
+    y = F.dropout(ag.ones(100, dtype=dtype), 0.3)
+    assert y.dtype == dtype
+    assert set(y.tolist()) == {0.0, ag.tensor(1.0 / (1.0 - 0.3), dtype=dtype).item()}
+    assert len(set(F.dropout(ag.ones(100, dtype=dtype), 0.0).tolist())) == 1
+
+
+def test_dropout_of_everything_is_zero_even_of_infinities():
+    x = t([math.inf, -math.inf, math.nan, 1.0]).requires_grad_()
+    y = F.dropout(x, 1.0)
+    assert y.tolist() == [0.0] * 4
+    y.backward(t([1.0, math.inf, 2.0, 3.0]))
+    assert x.grad.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0])
+def test_dropout_in_place(p):
+    x = ag.ones(50)
+    view = x[:]
+    assert F.dropout(x, p, inplace=True) is x
+    assert set(view.tolist()) <= {0.0, 2.0}
+    leaf = ag.ones(3).requires_grad_()
+    with pytest.raises(RuntimeError, match="leaf"):
+        F.dropout(leaf, p, inplace=True)
+    inner = leaf * 3
+    F.dropout(inner, p, inplace=True).sum().backward()
+    np.testing.assert_array_equal(array(leaf.grad), array(inner))
+
+
+def test_dropout_layer():
+    layer = nn.Dropout(0.5)
+    x = ag.ones(1000)
+    ag.manual_seed(0)
+    y = layer(x)
+    ag.manual_seed(0)
+    np.testing.assert_array_equal(array(y), array(F.dropout(x)))
+    assert 0.4 < float((y == 0).float().mean()) < 0.6
+    assert layer.eval()(x) is x
+    assert repr(layer) == "Dropout(p=0.5, inplace=False)"
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        nn.Dropout(-0.1)
+
+
+def test_bernoulli():
+    ag.manual_seed(0)
+    p = ag.tensor([0.0, 1.0, 0.25]).expand(2000, 3)
+    y = ag.bernoulli(p)
+    assert y.dtype == ag.float32
+    assert set(y.flatten().tolist()) == {0.0, 1.0}
+    np.testing.assert_allclose(array(y).mean(0), [0, 1, 0.25], atol=0.03)
+    g = ag.Generator(1)
+    assert p.bernoulli(generator=g).tolist() == ag.bernoulli(p, generator=ag.Generator(1)).tolist()
+    assert not ag.bernoulli(ag.tensor([0.5], requires_grad=True)).requires_grad
+    for wrong in ([1.5], [-0.1]):
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            ag.bernoulli(ag.tensor(wrong))
+    with pytest.raises(RuntimeError, match="floating-point"):
+        ag.bernoulli(ag.tensor([1]))
 
 
 def test_normalize_and_the_like():
