@@ -175,6 +175,11 @@ cdef void start_capture() noexcept:
     pool.capturing = PyThread_get_thread_ident()
 
 
+cdef void pause_capture() noexcept:
+    """Until start_capture is called again, storages come from the pool."""
+    pool.capturing = 0
+
+
 cdef void end_capture() noexcept:
     """Free the blocks of the capture that nobody refers to any more."""
     cdef Linked* block = first_linked

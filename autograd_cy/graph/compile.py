@@ -95,7 +95,7 @@ class Compiled:
         times = int(times)
         if times < 0:
             raise ValueError(f"repeat: expected a number of steps of at least 0, got {times}")
-        bar = _bar(times, progress)
+        bar = bar_of(times, progress)
         results, done = [], 0
         with self._lock:
             tensors, description = flatten((args, kwargs))
@@ -109,13 +109,13 @@ class Compiled:
                 else:
                     results.append(entry.call(tensors, args, kwargs))
                     done += 1
-            stacked = _stack(results, times) if done == times else entry.repeat(times - done, tensors, results, bar)
+            value = stacked(results, times) if done == times else entry.repeat(times - done, tensors, results, bar)
         bar(times)
-        return stacked
+        return value
 
     def over(self, loader, *, progress=False):
         """Run the step on every batch of a loader (a tuple or list of tensors, or one tensor); returns the list of results."""
-        bar, results = _bar(len(loader) if hasattr(loader, "__len__") else None, progress), []
+        bar, results = bar_of(len(loader) if hasattr(loader, "__len__") else None, progress), []
         for batch in loader:
             results.append(self(*batch) if isinstance(batch, (tuple, list)) else self(batch))
             bar(len(results))
@@ -144,6 +144,10 @@ class Compiled:
         if entry.backward_program is not None:
             parts.append(memory_report(entry.backward_program, entry.backward_plan))
         return "\n\n".join(parts)
+
+    def entry_for(self, args):
+        """The program that would be replayed for these arguments (for over_seeds); None where it would be captured."""
+        return self._find(*flatten((args, {})))[0]
 
     def _latest(self):
         if self._last is None:
@@ -315,8 +319,8 @@ class _Entry:
         if any(alias is not None or self.machine.index[view.buffer] not in self.own_results
                for view, alias in zip(self.outputs, self.aliases, strict=True)):
             for _ in range(times):                    # a result is memory that the next step writes, or an argument itself
-                before.append(_copies(self.call(tensors, (), {})))
-            return _stack(before, total)
+                before.append(copies(self.call(tensors, (), {})))
+            return stacked(before, total)
         if self.updates:
             instance.refresh(self.updates)
         for i in self.own_results:
@@ -337,7 +341,7 @@ class _Entry:
             deliver_gradients(instance, self.fresh_leaves)
         if not before:
             return unflatten(self.tree, stacks)
-        return _joined(self.tree, before, stacks, total)
+        return joined(self.tree, before, stacks)
 
     # ---- compiled functions that are one node of the graph
 
@@ -443,12 +447,12 @@ def _key_difference(before, now):
         else "arguments share memory in another way"
 
 
-def _copies(tree):
+def copies(tree):
     tensors, description = flatten(tree)
     return unflatten(description, [t.detach().clone() for t in tensors])
 
 
-def _stack(results, times):
+def stacked(results, times):
     """Results of equal structure, stacked."""
     from autograd_cy.engine.joins import stack
     if not results:
@@ -459,15 +463,15 @@ def _stack(results, times):
     return unflatten(flat[0][1], [stack([tensors[k].detach() for tensors, _ in flat]) for k in range(len(flat[0][0]))])
 
 
-def _joined(tree, before, stacks, total):
+def joined(tree, before, stacks):
     """Results of the first calls, then those of the replays."""
     from autograd_cy.engine.joins import cat
-    firsts = flatten(_stack(before, len(before)))[0]
+    firsts = flatten(stacked(before, len(before)))[0]
     return unflatten(tree, [cat([first, rest]) for first, rest in zip(firsts, stacks, strict=True)]) if tree is not HOLE \
         else cat([firsts[0], stacks[0]])
 
 
-def _bar(total, progress):
+def bar_of(total, progress):
     """A function that moves a progress bar to a number of steps."""
     if not progress:
         return lambda done: None

@@ -287,6 +287,11 @@ cdef class StateWatch:
         return None
 
 
+def shares_memory(Tensor a not None, Tensor b not None):
+    """Whether two tensors have one storage."""
+    return a.storage == b.storage
+
+
 def version_of(Tensor t not None):
     """How often the tensor's memory was changed in place."""
     return t.storage.version

@@ -17,7 +17,7 @@ from libc.stdint cimport uintptr_t
 from autograd_cy.array.dtype cimport BOOL, INT64, N_DTYPES, itemsize_of
 from autograd_cy.array.layout cimport Layout, shape_tuple, strides_tuple
 from autograd_cy.array.storage cimport (
-    Storage, captured_blocks, end_capture, linked_blocks, slab_block, start_capture, wrap_storage,
+    Storage, captured_blocks, end_capture, linked_blocks, pause_capture, slab_block, start_capture, wrap_storage,
 )
 from autograd_cy.engine.node cimport Node, node_line
 from autograd_cy.engine.tensor cimport Tensor
@@ -338,6 +338,26 @@ cdef class Recording:
         backward = Program(tuple(others), tuple(second), tuple(second_inputs), tuple([v for v in second_outputs if v is not None]), (),
                            frozenset(), "backward")
         return forward.with_(), backward.with_()
+
+
+class paused:
+    """Within the block, computations of the captured thread are not noted: what a wall does at capture."""
+
+    def __enter__(self):
+        self.profile = sys.getprofile()
+        sys.setprofile(None)
+        uninstall()
+        pause_capture()
+
+    def __exit__(self, *exception):
+        start_capture()
+        install()
+        sys.setprofile(self.profile)
+
+
+def note_call(function, inputs, outputs):
+    """Have `function(inputs, outputs)` called at this place of every run; the caller runs it now."""
+    on_call(function, list(inputs), list(outputs))
 
 
 # ---- the functions that K leads through
