@@ -24,7 +24,7 @@ class Trace(NamedTuple):
     program: what the call does; backward: for a result with a graph, the program from gradients of `differentiable` outputs
     (numbers among the flat results) to gradients of `sources` (tensors; `gradient_views`: a view or None each).
     aliases: for each flat result, the number of the argument or the outside tensor that it is, or None. leaves: (leaf, view or None) pairs for
-    gradients that the call set. expected: what leaves' gradients had to be (links.moved).
+    gradients that the call set; a leaf among the arguments is its number. expected: what leaves' gradients had to be (links.moved).
     """
 
     result: object
@@ -65,12 +65,14 @@ def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None):
     names = guards.tensors()
     recording.give_names(names)
     views = [recording.view_of(t) for t in tensors]
-    leaves = tuple((leaf, None if leaf.grad is None else recording.view_of(leaf.grad)) for leaf, _, _ in recording.leaves.values())
+    number = {id(t): k for k, t in enumerate(arguments)}
+    leaves = tuple((number.get(id(leaf), leaf), None if leaf.grad is None else recording.view_of(leaf.grad))
+                   for leaf, _, _ in recording.leaves.values())
     named = {id(t): name for name, t in names}
-    gradients = [(named.get(id(leaf), f"leaf{k}"), view) for k, (leaf, view) in enumerate(leaves)]
-    expected = tuple((leaf, None if before is None else before.data_ptr() if recording.touches(before) else 0)
+    gradients = [(f"input{leaf}" if type(leaf) is int else named.get(id(leaf), f"leaf{k}"), view) for k, (leaf, view) in enumerate(leaves)]
+    expected = tuple((number.get(id(leaf), leaf), None if before is None else before.data_ptr() if recording.touches(before) else 0)
                      for leaf, before, mattered in recording.leaves.values() if mattered)
-    outside = {id(t): t for _, t in names} | {id(t): k for k, t in enumerate(arguments)}
+    outside = {id(t): t for _, t in names} | number
     aliases = tuple(outside.get(id(t)) for t in tensors)
     title = getattr(fn, "__qualname__", type(fn).__name__)
     if not backward:

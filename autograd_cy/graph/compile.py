@@ -76,7 +76,7 @@ class Compiled:
         last = self._last
         if last is not None and not kwargs and last.signature is not None and last.signature.matches(args):
             with self._lock:
-                if last is self._last and last.stale() is None:
+                if last is self._last and last.stale(args) is None:
                     return last.call(args, args, kwargs)
         if is_capturing():               # part of a larger captured step
             return self.step(*args, **kwargs)
@@ -175,7 +175,7 @@ class Compiled:
                                f"got {description}") from None
         reason = None
         for entry in entries:
-            found = entry.stale()
+            found = entry.stale(tensors)
             if found is None:
                 self._last = entry
                 return entry, key
@@ -245,6 +245,7 @@ class _Entry:
         index = self.machine.index
         self.leaves = tuple((leaf, view, 0 if view is None else index[view.buffer]) for leaf, view in found.leaves)
         # Gradients in memory of their own; those that are added to in place stay where they are.
+        self.takes_leaves = any(type(leaf) is int for leaf, *_ in (*self.leaves, *self.expected))
         self.fresh_leaves = tuple((leaf, view, i) for leaf, view, i in self.leaves
                                   if view is None or self.machine.buffers[i].kind == LOCAL)
         gradients = {i for _, view, i in self.fresh_leaves if view is not None}
@@ -272,14 +273,16 @@ class _Entry:
 
     # ---- whether it may be replayed
 
-    def stale(self):
+    def stale(self, tensors):
         """None, or why the program must be captured again."""
         reason = self.snapshot.check()
         if reason is not None:
             return reason
-        leaf = moved(self.expected)
+        expected = _resolved(self.expected, tensors) if self.takes_leaves else self.expected
+        leaf = moved(expected)
         if leaf is not None:
-            state = "is gone" if leaf.grad is None else "is there" if dict((id(t), a) for t, a in self.expected)[id(leaf)] is None else "is another one"
+            before = next(address for t, address in expected if t is leaf)
+            state = "is gone" if leaf.grad is None else "was not there" if before is None else "is another one"
             return f"the gradient of a leaf of shape {leaf.shape} {state}"
         parameter = self.states.changed()
         return None if parameter is None else f"the optimizer's state of a parameter of shape {parameter.shape} was replaced"
@@ -296,9 +299,10 @@ class _Entry:
         for i in self.own_results:
             if instance.is_shared(i):
                 instance.fresh(i)
-        prepare_gradients(instance, self.fresh_leaves)
+        leaves = _resolved(self.fresh_leaves, tensors) if self.takes_leaves else self.fresh_leaves
+        prepare_gradients(instance, leaves)
         instance.run()
-        deliver_gradients(instance, self.fresh_leaves)
+        deliver_gradients(instance, leaves)
         return self._result(instance, tensors)
 
     def _result(self, instance, tensors):
@@ -325,7 +329,8 @@ class _Entry:
             instance.refresh(self.updates)
         for i in self.own_results:
             instance.fresh(i, times)
-        prepare_gradients(instance, self.fresh_leaves)
+        leaves = _resolved(self.fresh_leaves, tensors)
+        prepare_gradients(instance, leaves)
         stacks = [instance.tensor(view, (times,), self.machine.buffers[self.machine.index[view.buffer]].nbytes) for view in self.outputs]
         done, size = 0, min(times, 16)
         try:
@@ -338,7 +343,7 @@ class _Entry:
         finally:
             for i in self.own_results:
                 instance.fresh(i)
-            deliver_gradients(instance, self.fresh_leaves)
+            deliver_gradients(instance, leaves)
         if not before:
             return unflatten(self.tree, stacks)
         return joined(self.tree, before, stacks)
@@ -408,6 +413,11 @@ class _Call:
 
 
 # ---- small things
+
+def _resolved(leaves, tensors):
+    """Leaves among the arguments are this call's."""
+    return tuple((tensors[leaf] if type(leaf) is int else leaf, *rest) for leaf, *rest in leaves)
+
 
 def _sharing(tensors):
     """Which arguments share memory with an earlier one."""
