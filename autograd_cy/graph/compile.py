@@ -154,6 +154,18 @@ class Compiled:
             raise CaptureError("nothing is captured yet: call the compiled function first (twice, the first time)")
         return self._last
 
+    def __get__(self, instance, owner=None):
+        """A compiled method: each object has programs of its own."""
+        if instance is None:
+            return self
+        bound = Compiled(self.step.__get__(instance, owner), self._fast, self._without, self._show)
+        if hasattr(instance, "__dict__"):
+            instance.__dict__[self.step.__name__] = bound         # found before this descriptor from now on
+        return bound
+
+    def __reduce__(self):
+        return Compiled, (self.step, self._fast, self._without, self._show)
+
     def __getattr__(self, name):
         if name.startswith("__") or "step" not in self.__dict__:
             raise AttributeError(name)
@@ -185,7 +197,7 @@ class Compiled:
 
     def _capture(self, key, args, kwargs):
         self._explain(key)
-        found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs))
+        found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs), lasting=True)
         structure = _structure(found)
         before, count = self._candidates.get(key, (None, 0))
         if before == structure or self._verified:
