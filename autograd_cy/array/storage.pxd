@@ -47,8 +47,10 @@ cdef extern from *:
 cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL
 cdef void storage_free(Storage* s) noexcept
 cdef void start_capture() noexcept
+cdef void pause_capture() noexcept
 cdef void end_capture() noexcept
-cdef list live_blocks()
+cdef list linked_blocks()
+cdef Storage* slab_block(size_t address) noexcept
 cdef list captured_blocks()
 cdef Storage* storage_foreign(void* data, size_t nbytes, object owner) except NULL
 

@@ -34,7 +34,7 @@ cdef struct ForeignStorage:
     PyObject* owner
 
 cdef Linked* first_linked = NULL          # all of them, so that the owner of an address can be found
-cdef list slabs = []                      # addresses
+cdef set slabs = set()                    # addresses
 cdef list fresh = []                      # (address of the data, bytes, address of the Storage) of what the capture allocated
 
 cdef extern from "pythread.h" nogil:
@@ -102,7 +102,7 @@ cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
         pool.heap_calls += 1
         if posix_memalign(<void**> &raw, SLAB_BYTES, SLAB_BYTES) != 0:
             raise MemoryError("out of memory: no further slab for small tensors")
-        slabs.append(<uintptr_t> raw)
+        slabs.add(<uintptr_t> raw)
         pool.heap_bytes += SLAB_BYTES
         slab = <Slab*> raw
         slab.size_class = size_class
@@ -175,6 +175,11 @@ cdef void start_capture() noexcept:
     pool.capturing = PyThread_get_thread_ident()
 
 
+cdef void pause_capture() noexcept:
+    """Until start_capture is called again, storages come from the pool."""
+    pool.capturing = 0
+
+
 cdef void end_capture() noexcept:
     """Free the blocks of the capture that nobody refers to any more."""
     cdef Linked* block = first_linked
@@ -194,41 +199,24 @@ cdef list captured_blocks():
     return found
 
 
-cdef list live_blocks():
-    """(address of the data, bytes, address of the Storage) of every storage in use."""
+cdef list linked_blocks():
+    """(address of the data, bytes, address of the Storage) of every block that is not part of a slab, free ones included."""
     cdef Linked* block = first_linked
-    cdef Storage* s
-    cdef Slab* slab
-    cdef size_t size
-    cdef int i
     cdef list found = []
-    cdef set unused = set()
     while block != NULL:
-        if block.base.refs > 0 and not (0 <= block.base.size_class and is_cached(&block.base)):
-            found.append((<uintptr_t> block.base.data, block.base.nbytes, <uintptr_t> block))
+        found.append((<uintptr_t> block.base.data, block.base.nbytes, <uintptr_t> block))
         block = block.following
-    for i in range(SMALL_CLASSES):
-        s = pool.free[i]
-        while s != NULL:
-            unused.add(<uintptr_t> s)
-            s = <Storage*> s.refs
-    for address in slabs:
-        slab = <Slab*> <uintptr_t> address
-        size = block_bytes(slab.size_class)
-        for i in range(slab.blocks):
-            s = <Storage*> (<char*> slab + HEADER + i * size)
-            if <uintptr_t> s not in unused:
-                found.append((<uintptr_t> s.data, s.nbytes, <uintptr_t> s))
     return found
 
 
-cdef bint is_cached(Storage* wanted) noexcept:
-    cdef Storage* s = pool.free[wanted.size_class]
-    while s != NULL:
-        if s == wanted:
-            return True
-        s = <Storage*> s.refs
-    return False
+cdef Storage* slab_block(size_t address) noexcept:
+    """The storage of a slab in which an address in use lies; NULL: none."""
+    cdef size_t start = address & ~<size_t> (SLAB_BYTES - 1)
+    cdef size_t size
+    if start not in slabs or address < start + HEADER:
+        return NULL
+    size = block_bytes((<Slab*> start).size_class)
+    return <Storage*> (start + HEADER + (address - start - HEADER) // size * size)
 
 
 cdef Storage* storage_foreign(void* data, size_t nbytes, object owner) except NULL:
@@ -281,7 +269,7 @@ cdef void sweep_slabs(int size_class) noexcept:
     while doomed != NULL:
         following = <Storage*> doomed.refs
         pool.slab_overhead -= SLAB_BYTES - slab_of(doomed).blocks * block_bytes(size_class)
-        slabs.remove(<uintptr_t> slab_of(doomed))
+        slabs.discard(<uintptr_t> slab_of(doomed))
         free(slab_of(doomed))
         pool.heap_bytes -= SLAB_BYTES
         doomed = following

@@ -197,6 +197,38 @@ class Program(NamedTuple):
         used |= {view.buffer for view in changed.inputs}
         return changed._replace(buffers=tuple(b for b in changed.buffers if b.id in used))
 
+    # ---- what users ask
+
+    def run(self, *inputs, engine="replay"):
+        """The result for these inputs; engine: "replay", "iterative" or "recursive", which give equal bytes."""
+        from .evaluate import run
+        return run(self, inputs, engine)
+
+    def find_leaves(self):
+        """Names of what the program starts from: inputs, memory that lives outside, and numbers."""
+        by_id, found = self.by_id(), {}
+        for instruction in self.instructions:
+            for view in instruction.reads:
+                buffer = by_id[view.buffer]
+                if buffer.kind != LOCAL:
+                    found.setdefault(buffer.id, operand_text(view, by_id))
+        return list(found.values())
+
+    def chosen(self, *outputs):
+        """The program for some of its outputs (numbers from 0), without what only the others need: made once, run often."""
+        from .passes import dead_code
+        return dead_code(self._replace(outputs=tuple(self.outputs[k] for k in outputs), gradients=(), tree=None))
+
+    def picture(self):
+        """The program as boxes and arrows, for graph.draw."""
+        from .pictures import picture_of
+        return picture_of(self)
+
+    def to_json(self):
+        """The program as text, the contents of outside memory included. TypeError for what lives in Python: updates, calls."""
+        from .files import to_json
+        return to_json(self)
+
     # ---- identity and text
 
     def structure(self):
@@ -211,6 +243,15 @@ class Program(NamedTuple):
         ends = (tuple(map(view, self.outputs)), tuple((name, view(v)) for name, v in self.gradients))
         buffers = tuple((by_id[b].kind, by_id[b].nbytes, by_id[b].name, by_id[b].content) for b in number)
         return inputs, body, ends, buffers
+
+    def __eq__(self, other):
+        return isinstance(other, Program) and self.structure() == other.structure()
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash(self.structure())
 
     def fingerprint(self):
         """A hexadecimal digest of the structure: equal for equal programs, in any process."""

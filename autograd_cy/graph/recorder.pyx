@@ -17,7 +17,7 @@ from libc.stdint cimport uintptr_t
 from autograd_cy.array.dtype cimport BOOL, INT64, N_DTYPES, itemsize_of
 from autograd_cy.array.layout cimport Layout, shape_tuple, strides_tuple
 from autograd_cy.array.storage cimport (
-    Storage, captured_blocks, end_capture, live_blocks, start_capture, wrap_storage,
+    Storage, captured_blocks, end_capture, linked_blocks, pause_capture, slab_block, start_capture, wrap_storage,
 )
 from autograd_cy.engine.node cimport Node, node_line
 from autograd_cy.engine.tensor cimport Tensor
@@ -34,6 +34,7 @@ cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
 PACKAGE = __file__.rpartition("graph")[0]
+make = tuple.__new__                      # of a named tuple, without its Python function
 
 cdef unsigned long owner = 0              # the thread that is captured
 cdef Recording active = None
@@ -112,7 +113,7 @@ cdef class Recording:
         global active, owner
         if active is not None:
             raise CaptureError("a capture is on already; captures do not nest and only one thread may capture at a time")
-        for data, nbytes, storage in sorted(live_blocks()):
+        for data, nbytes, storage in sorted(linked_blocks()):
             self.starts.append(data)
             self.blocks.append((nbytes, storage, False))
         captured_blocks()
@@ -158,7 +159,7 @@ cdef class Recording:
     cdef look_again(self):
         """Learn of storages that came to life outside of the capture: an optimiser's state in its first step."""
         known = set(self.starts)
-        for data, nbytes, storage in live_blocks():
+        for data, nbytes, storage in linked_blocks():
             if data not in known:
                 i = bisect_right(self.starts, data)
                 self.starts.insert(i, data)
@@ -170,16 +171,20 @@ cdef class Recording:
         cdef uintptr_t start
         cdef Storage* s
         self.adopt_fresh()
-        i = bisect_right(self.starts, address) - 1
-        if i < 0:
-            return None
-        start = self.starts[i]
-        nbytes, storage, captured = self.blocks[i]
+        s = slab_block(address)
+        if s != NULL:
+            start, nbytes, captured = <uintptr_t> s.data, s.nbytes, False
+        else:
+            i = bisect_right(self.starts, address) - 1
+            if i < 0:
+                return None
+            start = self.starts[i]
+            nbytes, storage, captured = self.blocks[i]
+            s = <Storage*> <uintptr_t> storage
         if address >= start + max(nbytes, 1):
             return None
         block = self.by_start.get(start)
         if block is None:
-            s = <Storage*> <uintptr_t> storage
             block = _Block(len(self.all_blocks), kind or (LOCAL if captured else EXTERNAL), start, nbytes)
             if not captured:
                 block.owner = wrap_storage(s)
@@ -211,13 +216,14 @@ cdef class Recording:
                 if numel:
                     raise CaptureError(f"memory that belongs to no tensor is used at {place(user_line())}")
                 block = self.constant(b"", dtype)
-                return View(block.id, 0, dtype, shape, strides)
+                return make(View, (block.id, 0, dtype, shape, strides))
             block = self.constant(PyBytes_FromStringAndSize(data, itemsize_of(dtype)), dtype)
-            return View(block.id, 0, dtype, shape, strides)
-        found = View(block.id, <Py_ssize_t> (<uintptr_t> data - <uintptr_t> block.start), dtype, shape, strides)
+            return make(View, (block.id, 0, dtype, shape, strides))
+        found = make(View, (block.id, <Py_ssize_t> (<uintptr_t> data - <uintptr_t> block.start), dtype, shape, strides))
         if block.kind == LOCAL and not block.touched:
             block.touched = True
-            if role != "w" or not found.covers(block):           # what it holds was put there by no kernel
+            whole = found.offset == 0 and numel * itemsize_of(dtype) >= <Py_ssize_t> block.nbytes and strides == contiguous_strides(shape)
+            if role != "w" or not (whole or found.covers(block)):           # what it holds was put there by no kernel
                 self.keep_content(block)
         return found
 
@@ -232,7 +238,7 @@ cdef class Recording:
                 line = self.node_place
             else:
                 self.node_place = None
-        self.instructions.append(Instruction(kernel, name, operands, roles, attrs, numbers, line, extra))
+        self.instructions.append(make(Instruction, (kernel, name, operands, roles, attrs, numbers, line, extra)))
 
     cdef settle(self):
         """Contents that no kernel wrote become constants, or a copy of a constant where the block is written later."""
@@ -302,6 +308,13 @@ cdef class Recording:
             if block is not None and not block.name:
                 block.name = name
 
+    def hidden(self, addresses):
+        """(instruction, view) pairs of outside memory that has no name and whose address is not among these."""
+        unknown = {b.id for b in self.all_blocks if b.kind == EXTERNAL and not b.name and b.start not in addresses}
+        if not unknown:
+            return []
+        return [(i, v) for i in self.instructions for v in i.operands if v is not None and v.buffer in unknown]
+
     def touches(self, Tensor tensor):
         """Whether the tensor's memory is part of the program."""
         return <uintptr_t> tensor.storage.data in self.by_start
@@ -332,6 +345,26 @@ cdef class Recording:
         backward = Program(tuple(others), tuple(second), tuple(second_inputs), tuple([v for v in second_outputs if v is not None]), (),
                            frozenset(), "backward")
         return forward.with_(), backward.with_()
+
+
+class paused:
+    """Within the block, computations of the captured thread are not noted: what a wall does at capture."""
+
+    def __enter__(self):
+        self.profile = sys.getprofile()
+        sys.setprofile(None)
+        uninstall()
+        pause_capture()
+
+    def __exit__(self, *exception):
+        start_capture()
+        install()
+        sys.setprofile(self.profile)
+
+
+def note_call(function, inputs, outputs):
+    """Have `function(inputs, outputs)` called at this place of every run; the caller runs it now."""
+    on_call(function, list(inputs), list(outputs))
 
 
 # ---- the functions that K leads through

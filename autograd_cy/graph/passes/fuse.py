@@ -217,6 +217,8 @@ def _fits(members, inner):
             views.setdefault(window.buffer, set()).add(window)
         written.add(member.windows[0])
     for window in written:
+        if len(views[window.buffer]) == 1:
+            continue
         low, high = window.extent
         for other in views[window.buffer]:
             if other != window:

@@ -1,0 +1,188 @@
+"""Control flow that depends on values - cond, while_loop, scan - and walls: Python that runs at its place in a replay.
+
+Relies on recorder and links. Captured steps call these; in eager code they are plain Python.
+"""
+
+import functools
+
+from autograd_cy.array.errors import CaptureError
+from autograd_cy.engine.backward import grad
+from autograd_cy.engine.creation import empty_like
+from autograd_cy.engine.joins import stack, unbind
+from autograd_cy.engine.modes import enable_grad, is_grad_enabled, no_grad
+from autograd_cy.engine.tensor import Tensor
+
+from .links import attach, dependencies, last_node, shares_memory
+from .recorder import is_capturing, note_call, paused
+from .trees import flatten, unflatten
+
+
+def wall(function):
+    """Make a function that runs as Python at its place in every replay, for what can't be captured: printing, a branch on values.
+
+    It takes tensors (as positional arguments) and returns a tensor, a tuple or dict of them, or None; shapes and dtypes of the
+    results must be the same at every run. Gradients go through it, as far as the function's operations have them.
+
+    >>> show = ag.graph.wall(lambda loss: print(loss.item()))
+    """
+    @functools.wraps(function)
+    def call(*tensors):
+        if not is_capturing():
+            return function(*tensors)
+        return _Wall(function).capture(tensors)
+    return call
+
+
+class _Wall:
+    """One place in a captured program where Python runs. Several calls may be under way, each with results of its own."""
+
+    def __init__(self, function):
+        self.function, self.graphs, self.tree, self.sources = function, {}, None, ()
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def capture(self, tensors):
+        for t in tensors:
+            if not isinstance(t, Tensor):
+                raise TypeError(f"a wall takes tensors, got {type(t).__name__}; put other values into the function")
+        wants = [t.requires_grad and is_grad_enabled() for t in tensors]
+        self.wants = wants
+        with paused():
+            results, self.tree = self._compute([t.detach() for t in tensors])
+            self.differentiable = [k for k, r in enumerate(results) if r.requires_grad]
+        if any(shares_memory(r, t) for r in results for t in tensors):
+            raise CaptureError(f"the wall {self.__name__} returns an argument or a view of one; return a clone()")
+        outputs = [empty_like(r) for r in results]
+        note_call(self.run, tensors, outputs)
+        with paused():
+            self._fill(outputs, results)
+        if self.differentiable and is_grad_enabled():
+            self._attach(tensors, outputs, results)
+        return unflatten(self.tree, outputs)
+
+    def _compute(self, inputs):
+        """(flat results with their graph, structure)."""
+        self.inputs = [t.requires_grad_() if wanted else t for t, wanted in zip(inputs, self.wants, strict=True)]
+        self.since = last_node()
+        with enable_grad() if is_grad_enabled() or any(self.wants) else no_grad():
+            return flatten(self.function(*self.inputs))
+
+    def _fill(self, outputs, results):
+        for output, result in zip(outputs, results, strict=True):
+            if output.shape != result.shape or output.dtype is not result.dtype:
+                raise RuntimeError(f"the wall {self.__name__} returned {result.dtype.name}{list(result.shape)}, but "
+                                   f"{output.dtype.name}{list(output.shape)} when it was captured")
+        with no_grad():
+            for output, result in zip(outputs, results, strict=True):
+                output.copy_(result)
+        if self.differentiable:
+            self.graphs[outputs[self.differentiable[0]].data_ptr()] = results, self.inputs
+            while len(self.graphs) > 64:              # of runs whose gradient was never asked for
+                del self.graphs[next(iter(self.graphs))]
+
+    def run(self, inputs, outputs):
+        """What a replay calls."""
+        results, _ = self._compute([t.detach() for t in inputs])
+        self._fill(outputs, results)
+
+    def _attach(self, tensors, outputs, results):
+        with paused():
+            leaves = dependencies([results[k] for k in self.differentiable], self.since, self.inputs)[0]
+            known = {id(t) for t in self.inputs}
+            self.leaves = [leaf for leaf in leaves if id(leaf) not in known]
+        sources = [t for t, wanted in zip(tensors, self.wants, strict=True) if wanted] + self.leaves
+        if sources:
+            attach([outputs[k] for k in self.differentiable], sources, _WallGradient(self, outputs, sources))
+
+
+class _WallGradient:
+    """The gradient of a wall, as its node asks for it."""
+
+    def __init__(self, wall, outputs, sources):
+        self.wall, self.key, self.sources = wall, outputs[wall.differentiable[0]].detach(), sources
+        self.outputs = [outputs[k].detach() for k in wall.differentiable]
+
+    def backward(self, gradients, needed):
+        given = [g if g is not None else output * 0 for g, output in zip(gradients, self.outputs, strict=True)]
+        made = [empty_like(s.detach()) for s in self.sources]
+        inputs = [self.key, *given]
+        if is_capturing():
+            note_call(self.run, inputs, made)
+            with paused():
+                self.run(inputs, made)
+        else:
+            self.run(inputs, made)
+        return made
+
+    def run(self, inputs, outputs):
+        """Go back through the graph that the wall's last run at this place made."""
+        key, *given = inputs
+        results, arguments = self.wall.graphs[key.data_ptr()]
+        wanted = [t for t, w in zip(arguments, self.wall.wants, strict=True) if w] + self.wall.leaves
+        found = grad([results[k] for k in self.wall.differentiable], wanted, given, retain_graph=True, allow_unused=True)
+        with no_grad():
+            for output, value in zip(outputs, found, strict=True):
+                if value is None:
+                    output.zero_()
+                else:
+                    output.copy_(value)
+
+    def differentiate(self, gradients):
+        """Higher derivatives do not go through a wall of a captured step."""
+        raise RuntimeError(f"the gradient of the wall {self.wall.__name__} can't be differentiated inside a captured step")
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    """true_fn(*operands) if pred (a bool tensor of one element, or a bool) else false_fn(*operands); gradients go through.
+
+    In a captured step the choice is made anew at every replay; both functions must give results of the same shapes and dtypes.
+    """
+    if not isinstance(pred, Tensor):
+        return true_fn(*operands) if pred else false_fn(*operands)
+    if not is_capturing():
+        return true_fn(*operands) if bool(pred) else false_fn(*operands)
+
+    def choose(pred, *operands):
+        return _apart((true_fn if bool(pred) else false_fn)(*operands), operands)
+    choose.__name__ = "cond"
+    return wall(choose)(pred, *operands)
+
+
+def while_loop(cond_fn, body_fn, carried):
+    """carried = body_fn(*carried) while cond_fn(*carried) is true; a tuple of tensors of constant shapes. Gradients go through."""
+    def loop(*values):
+        start = values
+        while bool(cond_fn(*values)):
+            values = body_fn(*values)
+            values = tuple(values) if isinstance(values, (tuple, list)) else (values,)
+            if len(values) != len(start):
+                raise ValueError(f"while_loop: the body returned {len(values)} values for {len(start)}")
+        return _apart(tuple(values), start) if is_wall else tuple(values)
+    is_wall = is_capturing()
+    loop.__name__ = "while_loop"
+    return (wall(loop) if is_wall else loop)(*carried)
+
+
+def scan(f, init, xs):
+    """carry, y = f(carry, x) for every x along the first dimension of xs (a tensor, or a tuple of them of equal length).
+
+    Returns (the last carry, the ys stacked). The number of steps is part of the shapes, so a capture holds them all, one after another.
+    """
+    several = isinstance(xs, (tuple, list))
+    parts = [unbind(x, 0) for x in (xs if several else (xs,))]
+    if len({len(part) for part in parts}) != 1:
+        raise ValueError(f"scan: the sequences have {', '.join(str(len(part)) for part in parts)} elements")
+    carry, made = init, []
+    for step in zip(*parts, strict=True):
+        carry, y = f(carry, step if several else step[0])
+        made.append(y)
+    if not made:
+        raise ValueError("scan: the sequence is empty, so that the shape of the results is not known")
+    flat = [flatten(y) for y in made]
+    return carry, unflatten(flat[0][1], [stack([tensors[k] for tensors, _ in flat]) for k in range(len(flat[0][0]))])
+
+
+def _apart(result, operands):
+    """The result, with what shares memory with the operands cloned."""
+    tensors, tree = flatten(result)
+    return unflatten(tree, [t.clone() if any(shares_memory(t, o) for o in operands) else t for t in tensors])
+

@@ -1,0 +1,62 @@
+"""Programs as text (JSON) and back.
+
+Relies on program.py and on storages. Program.to_json relies on it.
+"""
+
+import base64
+import json
+
+import numpy as np
+
+from autograd_cy.engine.creation import tensor
+
+from .program import EXTERNAL, Buffer, Instruction, Program, View
+
+VERSION = 1
+
+
+def to_json(program):
+    """Text from which `from_json` makes a program that computes the same, in any process."""
+    for instruction in program.instructions:
+        if instruction.extra is not None and instruction.kernel != "group":
+            raise TypeError(f"a program with {instruction.name}() can't be saved: it reads objects of this process")
+    buffers = []
+    for b in program.buffers:
+        content = bytes(memoryview(b.owner)) if b.kind == EXTERNAL and b.owner is not None else b.content
+        buffers.append([b.id, b.kind, b.nbytes, b.name, None if content is None else base64.b64encode(content).decode()])
+    return json.dumps({"version": VERSION, "title": program.title, "buffers": buffers,
+                       "instructions": [_instruction(i) for i in program.instructions], "inputs": program.inputs,
+                       "outputs": program.outputs, "gradients": program.gradients, "pinned": sorted(program.pinned)})
+
+
+def _instruction(i):
+    parts = [_instruction(part) for part in i.extra] if i.kernel == "group" else None
+    return [i.kernel, i.name, i.operands, i.roles, i.attrs, [number.hex() for number in map(float, i.numbers)], i.line, parts]
+
+
+def from_json(text):
+    """The Program that `to_json` described; outside memory is new, with the contents of then."""
+    data = json.loads(text)
+    if data.get("version") != VERSION:
+        raise ValueError(f"the text describes version {data.get('version')} of programs; this is version {VERSION}")
+    buffers = []
+    for id, kind, nbytes, name, content in data["buffers"]:
+        content = None if content is None else base64.b64decode(content)
+        owner = None
+        if kind == EXTERNAL and content is not None:
+            owner = tensor(np.frombuffer(content, np.uint8)).untyped_storage()
+            content = None
+        buffers.append(Buffer(id, kind, nbytes, name, content, owner))
+    return Program(tuple(buffers), tuple(map(_to_instruction, data["instructions"])), tuple(map(_to_view, data["inputs"])),
+                   tuple(map(_to_view, data["outputs"])), tuple((name, _to_view(v)) for name, v in data["gradients"]),
+                   frozenset(data["pinned"]), data["title"])
+
+
+def _to_view(v):
+    return None if v is None else View(v[0], v[1], v[2], tuple(v[3]), tuple(v[4]))
+
+
+def _to_instruction(i):
+    kernel, name, operands, roles, attrs, numbers, line, parts = i
+    return Instruction(kernel, name, tuple(map(_to_view, operands)), roles, tuple(attrs), tuple(map(float.fromhex, numbers)),
+                       None if line is None else tuple(line), None if parts is None else tuple(map(_to_instruction, parts)))

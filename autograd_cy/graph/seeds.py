@@ -1,0 +1,179 @@
+"""Many models at once: one captured program, run for models that differ in seed or hyperparameters.
+
+Relies on compile and guards (which finds the corresponding parameters of another model by the same path). `ag.graph.over_seeds`.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from autograd_cy.array.errors import CaptureError
+from autograd_cy.engine.joins import stack
+from autograd_cy.engine.modes import no_grad
+
+from .compile import Compiled, bar_of, copies, joined, stacked
+from .links import StateWatch, deliver_gradients, prepare_gradients
+from .program import EXTERNAL
+from .trees import flatten, unflatten
+
+SLICE = 4096              # steps of one model between looks at signals (Ctrl-C)
+
+
+def over_seeds(make, seeds, *, threads=None, **options):
+    """Train several models that differ in what `make(seed)` makes of a seed: initial weights, learning rates, data.
+
+    make: returns a step function of its own (a closure over a model and an optimizer), or a tuple whose first entry is that; all
+    steps must have the same code and shapes. seeds: a number (0, 1, ...) or a sequence of what `make` takes. threads: how many
+    models run at once (all processors by default); no thread holds the interpreter. options: as of `compile`.
+
+    Each model ends with the same bytes as if it alone had been trained.
+
+    >>> models = ag.graph.over_seeds(make, 1000)
+    >>> losses = models.repeat(2000)            # (1000, 2000)
+    >>> models.made[17]                         # what make(17) returned
+    """
+    return Models(make, range(seeds) if isinstance(seeds, int) else seeds, threads, options)
+
+
+class Models:
+    """Steps that share a captured program; made by `over_seeds`."""
+
+    def __init__(self, make, seeds, threads, options):
+        self.seeds = list(seeds)
+        if not self.seeds:
+            raise ValueError("over_seeds: no seeds")
+        self.made = [make(seed) for seed in self.seeds]
+        self.steps = [m[0] if isinstance(m, tuple) else m for m in self.made]
+        if not all(map(callable, self.steps)):
+            raise TypeError("over_seeds: make(seed) must return a step function, or a tuple that begins with one")
+        self.threads = threads or os.cpu_count() or 1
+        self._first = Compiled(self.steps[0], **options)
+        self._twins = {}                 # number of the model -> _Twin of the program last used
+
+    def __len__(self):
+        return len(self.steps)
+
+    def repeat(self, times, *args, progress=False):
+        """Run every step `times` times; returns results stacked as (models, times, ...).
+
+        The first calls of each model run as eager code: they make gradients and the optimiser's state.
+        """
+        show = bar_of(len(self.steps), progress)
+        first = self._first.repeat(times, *args)
+        show(1)
+        entry = self._first.entry_for(args)
+        results = [first] + [None] * (len(self.steps) - 1)
+        if entry is None or not entry.is_step:
+            for k in range(1, len(self.steps)):
+                results[k] = stacked([copies(self.steps[k](*args)) for _ in range(times)], times)
+                show(k + 1)
+            return _together(results)
+        self._train(entry, times, args, results, show)
+        return _together(results)
+
+    def _train(self, entry, times, args, results, show):
+        tensors = flatten((args, {}))[0]
+        jobs = []
+        for k in range(1, len(self.steps)):
+            twin, before = self._twins.get(k), []
+            if twin is None or twin.entry is not entry or twin.stale():
+                while len(before) < min(times, 2):      # gradients and state come to be; then everything is as it will stay
+                    before.append(copies(self.steps[k](*args)))
+                twin = self._twins[k] = _Twin(entry, self.steps[k], args) if len(before) < times or not before else None
+                if twin is None:
+                    del self._twins[k]
+            jobs.append((k, twin, before))
+
+        def work(job):
+            k, twin, before = job
+            return k, (twin.repeat(times - len(before), tensors, before) if len(before) < times else stacked(before, times))
+
+        if self.threads == 1:
+            for done, job in enumerate(jobs):
+                k, results[k] = work(job)
+                show(done + 2)
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            for done, (k, result) in enumerate(pool.map(work, jobs)):
+                results[k] = result
+                show(done + 2)
+
+
+class _Twin:
+    """The program of an entry, bound to the memory of another model."""
+
+    def __init__(self, entry, step, args):
+        self.entry = entry
+        found = entry.snapshot.rebind(step, args)
+        if isinstance(found, str):
+            raise CaptureError(f"over_seeds: the models can't share a program: {found}")
+        mine, other = [t for _, t in entry.snapshot.tensors()], found.tensors()
+        pairs = {id(a): b for a, b in zip(mine, other, strict=True)}
+        machine = entry.machine
+        self.updates = [(i, self._update(extra, pairs, entry, found)) for i, extra in machine.updates]
+        self.states = StateWatch([extra[1:] for _, extra in self.updates])
+        self.instance = machine.instance()
+        storages = {a.untyped_storage().data_ptr(): b.untyped_storage() for a, b in zip(mine, other, strict=True)}
+        for (_, (_, _, a, _)), (i, (_, _, b, _)) in zip(machine.updates, self.updates, strict=True):
+            if b is not None:
+                self.instance.bind_update(i, b)
+                storages |= {v.untyped_storage().data_ptr(): b[name].untyped_storage() for name, v in a.items() if hasattr(v, "data_ptr")}
+        if entry.takes_leaves:
+            raise CaptureError("over_seeds: a step must not differentiate by its arguments, which all models share")
+        for leaf, view, _ in entry.leaves:
+            if view is not None and leaf.grad is not None and pairs.get(id(leaf)) is not None and pairs[id(leaf)].grad is not None:
+                storages.setdefault(leaf.grad.untyped_storage().data_ptr(), pairs[id(leaf)].grad.untyped_storage())
+        for i, buffer in enumerate(machine.buffers):
+            if buffer.kind == EXTERNAL:
+                there = storages.get(buffer.owner.data_ptr())
+                if there is None and i in machine.written:
+                    raise CaptureError("over_seeds: the step changes memory that is not reached through its model: "
+                                       f"{buffer.name or 'a tensor without a name'}")
+                if there is not None:
+                    self.instance.bind_external(i, there)
+        self.leaves = tuple((pairs.get(id(leaf), leaf), view, i) for leaf, view, i in entry.fresh_leaves)
+
+    @staticmethod
+    def _update(extra, pairs, entry, found):
+        """The other model's (options, states, state, parameter) for one update."""
+        group, states, state, parameter = extra
+        other = pairs.get(id(parameter), parameter)
+        for (_, mine), theirs in zip(entry.snapshot.optimizers(), found.optimizers(), strict=True):
+            if mine.state is states:
+                number = next(n for n, g in enumerate(mine.param_groups) if g is group)
+                return theirs.param_groups[number], theirs.state, None if state is None else theirs.state[other], other
+        raise CaptureError("over_seeds: a parameter is updated by an optimizer that the step does not reach by itself")
+
+    def stale(self):
+        """Whether the state of the model's optimizer was replaced."""
+        return self.states.changed() is not None
+
+    def repeat(self, times, tensors, before):
+        """`times` runs; the results of `before` come first."""
+        entry, instance = self.entry, self.instance
+        instance.bind_inputs(tensors)
+        instance.refresh(self.updates)
+        for i in entry.own_results:
+            instance.fresh(i, times)
+        prepare_gradients(instance, self.leaves)
+        parts = [instance.tensor(view, (times,), entry.machine.buffers[entry.machine.index[view.buffer]].nbytes)
+                 for view in entry.outputs]
+        try:
+            done = 0
+            while done < times:
+                size = min(SLICE, times - done)
+                instance.run(size, entry.own_results)
+                done += size
+        finally:
+            for i in entry.own_results:
+                instance.fresh(i)
+            deliver_gradients(instance, self.leaves)
+        return unflatten(entry.tree, parts) if not before else joined(entry.tree, before, parts)
+
+
+def _together(results):
+    """Results of all models, stacked."""
+    flat = [flatten(result) for result in results]
+    with no_grad():
+        return unflatten(flat[0][1], [stack([tensors[k] for tensors, _ in flat]) for k in range(len(flat[0][0]))])
+
+
