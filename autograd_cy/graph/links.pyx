@@ -46,6 +46,15 @@ def has_graph(Tensor t not None):
     return t.node != NULL and not (<Node> t.node).released
 
 
+def history_of(Tensor t not None):
+    """What the tensor's gradient goes to: (number of its node, which output), (-1, 0) for a leaf; None where it needs none."""
+    if not t.needs_grad:
+        return None
+    if t.node == NULL:
+        return -1, 0
+    return (<Node> t.node).seq, t.output_nr
+
+
 def dependencies(outputs, long long since, known=()):
     """(leaves, older): the leaf tensors that the outputs' graph reaches, in a fixed order, and the first node it reaches that was
     made up to `since`. The graph behind the tensors in `known` is not entered."""
@@ -80,6 +89,25 @@ def dependencies(outputs, long long since, known=()):
                 seen.add(<size_t> target)
                 leaves.append(<object> target)
     return leaves, older
+
+
+cdef class Cut:
+    """Graphs end at these tensors while the block runs: what is behind an argument is no part of a function of it."""
+
+    cdef list nodes, counts
+
+    def __init__(self, tensors):
+        self.nodes = list({id(node): node for node in [<object> (<Tensor> t).node for t in tensors if (<Tensor> t).node != NULL]}.values())
+
+    def __enter__(self):
+        self.counts = []
+        for node in self.nodes:
+            self.counts.append((<Node> node).n_edges)
+            (<Node> node).n_edges = 0
+
+    def __exit__(self, *exception):
+        for node, count in zip(self.nodes, self.counts, strict=True):
+            (<Node> node).n_edges = count
 
 
 def attach(list outputs, list inputs, call):
