@@ -7,8 +7,8 @@ import argparse
 import sys
 
 from . import report
+from .training import ENGINES
 
-ENGINES = ("recursive", "iterative", "restricted")
 DTYPES = ("float32", "float64")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import autograd_cy as ag
 
 from . import compiled
-from .training import Column, Training
+from .training import Column, Training, driven, options, ways
 
 EPOCHS = 2000
 LR = 0.01
@@ -56,7 +56,7 @@ def network(lib, dtype, weights):
     return net
 
 
-def eager(lib, restricted=False, adam=None, **options):
+def eager(lib, adam=None, engine="", cold=False):
     """start() of the training in a library with PyTorch's names."""
     def start(training, dtype):
         x, y, weights = training.arrays(dtype)
@@ -64,17 +64,15 @@ def eager(lib, restricted=False, adam=None, **options):
         net = network(lib, getattr(lib, dtype), weights)
         criterion = lib.nn.MSELoss()
         optimizer = lib.optim.Adam(net.parameters(), lr=training.lr, **(adam or {}))
-        if restricted:
-            options["inputs"] = list(net.parameters())
+        going_back = options(engine, list(net.parameters()))
 
-        def run(epochs):
-            for _ in range(epochs):
-                optimizer.zero_grad()
-                loss = criterion(net(x), y)
-                loss.backward(**options)
-                optimizer.step()
-            return [p.detach().numpy() for p in net.parameters()]
-        return run
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = criterion(net(x), y)
+            loss.backward(**going_back)
+            optimizer.step()
+            return loss
+        return driven(lib, step, (x, y), list(net.parameters()), optimizer, engine, cold)
     return start
 
 
@@ -158,11 +156,7 @@ def limit(training, dtype):
 
 def columns(engines):
     """The columns of the table, without peers."""
-    made = []
-    for engine in engines:
-        restricted = engine == "restricted"
-        start = eager(ag, restricted=restricted, engine="iterative" if restricted else engine)
-        made.append(Column(f"autograd_cy, {engine}", start, engine=engine))
+    made = ways(lambda engine, cold: eager(ag, engine=engine, cold=cold), engines)
     made.append(Column("limit: by hand in Cython", limit, baseline="limit"))
     made.append(Column("NumPy by hand", by_hand))
     return made
