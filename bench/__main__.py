@@ -14,7 +14,7 @@ DTYPES = ("float32", "float64")
 
 def parse(argv):
     parser = argparse.ArgumentParser(prog="python -m bench", description="Benchmarks of autograd_cy.")
-    parser.add_argument("benchmark", choices=("iris", "xor", "ops", "graph", "import", "all"))
+    parser.add_argument("benchmark", choices=("iris", "xor", "mlp", "ops", "graph", "import", "all"))
     parser.add_argument("--engine", dest="engines", choices=(*ENGINES, "all"), default="all",
                         help="restricted: the iterative engine with backward(inputs=[the weights])")
     parser.add_argument("--dtype", dest="dtypes", choices=(*DTYPES, "all"), default="all")
@@ -53,7 +53,7 @@ def main(argv=None):
     chosen = ("xor", "iris", "ops", "graph", "import") if args.benchmark == "all" else (args.benchmark,)
     results, complaints, drawings = [], [], []
     for name in chosen:
-        if name in ("iris", "xor"):
+        if name in ("iris", "xor", "mlp"):
             more, wrong, drawn = train(name, args)
             results += more
             complaints += wrong
