@@ -57,8 +57,10 @@ def descend(lib, weights, lr):
     return update
 
 
-def eager(lib, objective, update=descend, engine="", cold=False):
-    """start() of the training in a library with PyTorch's names; `objective(lib, x, y, w1, w2)` gives the loss."""
+def eager(lib, objective, update=descend, engine="", cold=False, wrap=None):
+    """start() of the training in a library with PyTorch's names; `objective(lib, x, y, w1, w2)` gives the loss, `wrap` is put around it."""
+    forward = wrap(objective) if wrap else objective
+
     def start(training, dtype):
         x, y, weights = training.arrays(dtype)
         x, y = lib.tensor(x), lib.tensor(y)
@@ -67,11 +69,11 @@ def eager(lib, objective, update=descend, engine="", cold=False):
         finish = update(lib, weights, training.lr)
 
         def step(x, y):
-            loss = objective(lib, x, y, w1, w2)
+            loss = forward(lib, x, y, w1, w2)
             loss.backward(**going_back)
             finish()
             return loss
-        return driven(lib, step, (x, y), weights, None, engine, cold)
+        return driven(lib, step, (x, y), weights, None, engine, cold, warm=wrap is not None)
     return start
 
 

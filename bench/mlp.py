@@ -73,7 +73,7 @@ def eager(lib, adam=None, engine="", cold=False, wrap=None):
             loss.backward(**going_back)
             optimizer.step()
             return loss
-        return driven(lib, step, (x, y), parameters, optimizer, engine, cold)
+        return driven(lib, step, (x, y), parameters, optimizer, engine, cold, warm=wrap is not None)
     return start
 
 

@@ -49,6 +49,7 @@ class Column:
     cold: bool = False                            # the capture is part of what is timed
     published: float = 0.0                        # us per epoch in the article (iris.py), shown beside
     baseline: str = ""                            # "limit" or "pytorch": what ratios are taken to
+    available: Callable | None = None             # asked once whether it works here
     evaluate: Callable | None = None              # (training, result of run) -> (loss, accuracy), for another network;
                                                   # such a column starts elsewhere, too, so its loss is not compared
 
@@ -76,21 +77,23 @@ def options(engine, weights):
     return {"engine": "iterative", "inputs": weights} if engine == "restricted" else {"engine": engine}
 
 
-def driven(lib, step, batch, weights, optimizer=None, engine="", cold=False):
+def driven(lib, step, batch, weights, optimizer=None, engine="", cold=False, warm=False):
     """run(epochs) of a training whose epoch is step(*batch), in a library with PyTorch's names.
 
-    Unless `cold`, a step is compiled here, which trains a little: then everything goes back to where it was.
+    Unless `cold`, a step is captured here; a library that compiles functions inside of the step does that here, too (`warm`). Both
+    train a little: then everything goes back to where it was.
     """
     compiled = lib.compile(step) if engine in COMPILED else step
-    if engine in COMPILED and not cold:
+    if warm or engine in COMPILED and not cold:
         start = [w.detach().clone() for w in weights]
-        compiled.repeat(3, *batch)
+        for _ in range(3):
+            compiled(*batch)
         with lib.no_grad():
             for weight, value in zip(weights, start, strict=True):
                 weight.copy_(value)
             for state in optimizer.state.values() if optimizer else ():
                 for name in state:
-                    state[name] = 0 if name == "step" else state[name].zero_()
+                    state[name] = state[name].zero_() if hasattr(state[name], "zero_") else 0
 
     def run(epochs):
         if engine == "replay":
