@@ -24,7 +24,7 @@ class Trace(NamedTuple):
     program: what the call does; backward: for a result with a graph, the program from gradients of `differentiable` outputs
     (numbers among the flat results) to gradients of `sources` (tensors; `gradient_views`: a view or None each).
     aliases: for each flat result, the number of the argument or the outside tensor that it is, or None. leaves: (leaf, view or None) pairs for
-    gradients that the call set. expected: what leaves' gradients had to be (links.moved).
+    gradients that the call set; a leaf among the arguments is its number. expected: what leaves' gradients had to be (links.moved).
     """
 
     result: object
@@ -40,11 +40,12 @@ class Trace(NamedTuple):
     gradient_views: tuple = ()
 
 
-def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None):
+def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None, lasting=False):
     """Call `fn` under capture. CaptureError, naming the line, where a replay could not be faithful.
 
     watched: look for what the function itself changes, prints, draws. wanted: tensors to differentiate by; by default everything
-    that the result's graph leads to. guards: the snapshot of an earlier capture of the same function, which still holds.
+    that the result's graph leads to. guards: the snapshot of an earlier capture of the same function, which still
+    holds. lasting: the program will stand for later calls, so memory that can't be watched is an error, too.
     """
     kwargs = kwargs or {}
     arguments = flatten((args, kwargs))[0]
@@ -65,14 +66,18 @@ def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None):
     names = guards.tensors()
     recording.give_names(names)
     views = [recording.view_of(t) for t in tensors]
-    leaves = tuple((leaf, None if leaf.grad is None else recording.view_of(leaf.grad)) for leaf, _, _ in recording.leaves.values())
+    number = {id(t): k for k, t in enumerate(arguments)}
+    leaves = tuple((number.get(id(leaf), leaf), None if leaf.grad is None else recording.view_of(leaf.grad))
+                   for leaf, _, _ in recording.leaves.values())
     named = {id(t): name for name, t in names}
-    gradients = [(named.get(id(leaf), f"leaf{k}"), view) for k, (leaf, view) in enumerate(leaves)]
-    expected = tuple((leaf, None if before is None else before.data_ptr() if recording.touches(before) else 0)
+    gradients = [(f"input{leaf}" if type(leaf) is int else named.get(id(leaf), f"leaf{k}"), view) for k, (leaf, view) in enumerate(leaves)]
+    expected = tuple((number.get(id(leaf), leaf), None if before is None else before.data_ptr() if recording.touches(before) else 0)
                      for leaf, before, mattered in recording.leaves.values() if mattered)
-    outside = {id(t): t for _, t in names} | {id(t): k for k, t in enumerate(arguments)}
+    outside = {id(t): t for _, t in names} | number
     aliases = tuple(outside.get(id(t)) for t in tensors)
     title = getattr(fn, "__qualname__", type(fn).__name__)
+    if lasting:
+        _refuse_hidden_memory(recording, [before for _, before, _ in recording.leaves.values()] + backward.get("sources", []))
     if not backward:
         return Trace(result, tree, recording.program(views, gradients, title), aliases, leaves, expected, guards)
     found = [None if g is None else recording.view_of(g) for g in backward["gradients"]]
@@ -113,6 +118,18 @@ def _refuse_what_changes(guards, calls):
     if refused:
         raise CaptureError(f"the captured step can't be watched: {refused[0]}")
     calls.extend(guards)
+
+
+def _refuse_hidden_memory(recording, known):
+    """Memory from outside that is reached in no way that can be watched is an error: another tensor might take its place unseen."""
+    addresses = {t.untyped_storage().data_ptr() for t in known if t is not None}
+    for instruction in recording.instructions:
+        if instruction.extra is not None and instruction.kernel in ("sgd", "adam", "rmsprop") and instruction.extra[2] is not None:
+            addresses |= {t.untyped_storage().data_ptr() for t in instruction.extra[2].values() if isinstance(t, Tensor)}
+    for instruction, view in recording.hidden(addresses):
+        line = f", at {instruction.line[0]}:{instruction.line[1]}" if instruction.line else ""
+        raise CaptureError(f"{instruction.name} uses a tensor ({view}) that the captured step reaches in a way that can't be watched{line}: "
+                           f"hold it in a variable, an attribute or a container that the step names, or pass it as an argument")
 
 
 def capture(fn, *examples, gradients=None):

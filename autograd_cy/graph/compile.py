@@ -16,9 +16,9 @@ from autograd_cy.engine.operands import get_default_dtype
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import trace
-from .links import Signature, StateWatch, attach, deliver_gradients, fitting, moved, prepare_gradients, version_of
+from .links import Replayer, Signature, StateWatch, attach, deliver_gradients, fitting, moved, prepare_gradients, version_of
 from .machine import Machine, evaluate
-from .passes import optimise
+from .passes import PASSES, optimise
 from .plan import memory_report, plan
 from .program import EXTERNAL, LOCAL
 from .recorder import is_capturing
@@ -38,8 +38,8 @@ def compile(step=None, *, fast=False, without=(), show=None):
     may be mixed freely. Where the step's code, what it reads, or the shapes of its arguments change, it is captured again (`why()`
     says what for); where a replay could not be faithful, CaptureError names the line.
 
-    fast: allow simplifications that change rounding. without: names of passes to leave out (graph.PASSES). show: True prints the
-    program before and after every pass. Usable as a decorator, with or without arguments.
+    fast: allow simplifications that change rounding. without: names of passes to leave out (graph.PASSES; "reuse": let no two buffers
+    share a place in memory). show: True prints the program before and after every pass. Usable as a decorator, with or without arguments.
 
     >>> @ag.compile
     ... def step(x, y):
@@ -61,6 +61,9 @@ class Compiled:
     """A function that replays captured programs; made by `compile`."""
 
     def __init__(self, step, fast=False, without=(), show=None):
+        unknown = set(without) - {*PASSES, "reuse"}
+        if unknown:
+            raise ValueError(f"compile: no pass is called {', '.join(sorted(unknown))}; there are {', '.join(PASSES)}, reuse")
         functools.update_wrapper(self, step, updated=())
         self.step, self._fast, self._without, self._show = step, fast, tuple(without), show
         self._entries = {}               # key -> [_Entry], the newest first
@@ -76,7 +79,7 @@ class Compiled:
         last = self._last
         if last is not None and not kwargs and last.signature is not None and last.signature.matches(args):
             with self._lock:
-                if last is self._last and last.stale() is None:
+                if last is self._last and last.stale(args) is None:
                     return last.call(args, args, kwargs)
         if is_capturing():               # part of a larger captured step
             return self.step(*args, **kwargs)
@@ -154,6 +157,18 @@ class Compiled:
             raise CaptureError("nothing is captured yet: call the compiled function first (twice, the first time)")
         return self._last
 
+    def __get__(self, instance, owner=None):
+        """A compiled method: each object has programs of its own."""
+        if instance is None:
+            return self
+        bound = Compiled(self.step.__get__(instance, owner), self._fast, self._without, self._show)
+        if hasattr(instance, "__dict__"):
+            instance.__dict__[self.step.__name__] = bound         # found before this descriptor from now on
+        return bound
+
+    def __reduce__(self):
+        return Compiled, (self.step, self._fast, self._without, self._show)
+
     def __getattr__(self, name):
         if name.startswith("__") or "step" not in self.__dict__:
             raise AttributeError(name)
@@ -175,7 +190,7 @@ class Compiled:
                                f"got {description}") from None
         reason = None
         for entry in entries:
-            found = entry.stale()
+            found = entry.stale(tensors)
             if found is None:
                 self._last = entry
                 return entry, key
@@ -185,7 +200,7 @@ class Compiled:
 
     def _capture(self, key, args, kwargs):
         self._explain(key)
-        found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs))
+        found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs), lasting=True)
         structure = _structure(found)
         before, count = self._candidates.get(key, (None, 0))
         if before == structure or self._verified:
@@ -208,7 +223,7 @@ class Compiled:
         return last.snapshot if last.snapshot.check() is None else None
 
     def _options(self):
-        return {"fast": self._fast, "without": self._without, "show": self._show}
+        return {"fast": self._fast, "without": [name for name in self._without if name != "reuse"], "show": self._show}
 
     def _keep(self, key, entry):
         entries = self._entries.setdefault(key, [])
@@ -238,13 +253,14 @@ class _Entry:
         self.tree, self.snapshot, self.expected, self.aliases = found.tree, found.snapshot, found.expected, found.aliases
         self.step = owner.step
         self.program = optimise(found.program, evaluate=evaluate, **options)
-        self.plan = plan(self.program)
+        self.plan = plan(self.program, reuse="reuse" not in owner._without)
         self.machine = Machine(self.program, self.plan)
         self.backward_program = self.backward_plan = self.backward_machine = None
         self.is_step = found.backward is None
         index = self.machine.index
         self.leaves = tuple((leaf, view, 0 if view is None else index[view.buffer]) for leaf, view in found.leaves)
         # Gradients in memory of their own; those that are added to in place stay where they are.
+        self.takes_leaves = any(type(leaf) is int for leaf, *_ in (*self.leaves, *self.expected))
         self.fresh_leaves = tuple((leaf, view, i) for leaf, view, i in self.leaves
                                   if view is None or self.machine.buffers[i].kind == LOCAL)
         gradients = {i for _, view, i in self.fresh_leaves if view is not None}
@@ -253,13 +269,15 @@ class _Entry:
         self.own_results = tuple(i for i in self.results if i not in gradients)
         self.instances, self.backward_instances = [self.machine.instance()], []
         self.updates = self.machine.updates
+        self.replayer = Replayer(self.instances[0], self.own_results)
+        self.is_plain = self.tree is HOLE and self.aliases[0] is None
         self.states = StateWatch([extra[1:] for _, extra in self.updates])
         if found.backward is not None:
-            self._prepare_backward(found, options)
+            self._prepare_backward(found, owner, options)
 
-    def _prepare_backward(self, found, options):
+    def _prepare_backward(self, found, owner, options):
         self.backward_program = optimise(found.backward, evaluate=evaluate, **options)
-        self.backward_plan = plan(self.backward_program)
+        self.backward_plan = plan(self.backward_program, reuse="reuse" not in owner._without)
         self.backward_machine = machine = Machine(self.backward_program, self.backward_plan)
         self.differentiable, self.sources = found.differentiable, found.sources
         views = iter(self.backward_program.outputs)
@@ -272,14 +290,16 @@ class _Entry:
 
     # ---- whether it may be replayed
 
-    def stale(self):
+    def stale(self, tensors):
         """None, or why the program must be captured again."""
         reason = self.snapshot.check()
         if reason is not None:
             return reason
-        leaf = moved(self.expected)
+        expected = _resolved(self.expected, tensors) if self.takes_leaves else self.expected
+        leaf = moved(expected)
         if leaf is not None:
-            state = "is gone" if leaf.grad is None else "is there" if dict((id(t), a) for t, a in self.expected)[id(leaf)] is None else "is another one"
+            before = next(address for t, address in expected if t is leaf)
+            state = "is gone" if leaf.grad is None else "was not there" if before is None else "is another one"
             return f"the gradient of a leaf of shape {leaf.shape} {state}"
         parameter = self.states.changed()
         return None if parameter is None else f"the optimizer's state of a parameter of shape {parameter.shape} was replaced"
@@ -289,22 +309,11 @@ class _Entry:
     def call(self, tensors, args, kwargs):
         if not self.is_step:
             return self._call_function(tensors, args, kwargs)
-        instance = self.instances[0]
-        instance.bind_inputs(tensors)
-        if self.updates:
-            instance.refresh(self.updates)
-        for i in self.own_results:
-            if instance.is_shared(i):
-                instance.fresh(i)
-        prepare_gradients(instance, self.fresh_leaves)
-        instance.run()
-        deliver_gradients(instance, self.fresh_leaves)
-        return self._result(instance, tensors)
-
-    def _result(self, instance, tensors):
-        if self.tree is HOLE and self.aliases[0] is None:
-            return instance.tensor(self.outputs[0])
-        return unflatten(self.tree, self._made(instance, tensors))
+        made = self.replayer.run(tensors, _resolved(self.fresh_leaves, tensors) if self.takes_leaves else self.fresh_leaves)
+        if self.is_plain:
+            return made[0]
+        return unflatten(self.tree, [value if alias is None else tensors[alias] if type(alias) is int else alias
+                                     for value, alias in zip(made, self.aliases, strict=True)])
 
     def _made(self, instance, tensors):
         """The results, flat: made by the run, or an argument or outside tensor itself."""
@@ -325,7 +334,8 @@ class _Entry:
             instance.refresh(self.updates)
         for i in self.own_results:
             instance.fresh(i, times)
-        prepare_gradients(instance, self.fresh_leaves)
+        leaves = _resolved(self.fresh_leaves, tensors)
+        prepare_gradients(instance, leaves)
         stacks = [instance.tensor(view, (times,), self.machine.buffers[self.machine.index[view.buffer]].nbytes) for view in self.outputs]
         done, size = 0, min(times, 16)
         try:
@@ -338,7 +348,7 @@ class _Entry:
         finally:
             for i in self.own_results:
                 instance.fresh(i)
-            deliver_gradients(instance, self.fresh_leaves)
+            deliver_gradients(instance, leaves)
         if not before:
             return unflatten(self.tree, stacks)
         return joined(self.tree, before, stacks)
@@ -408,6 +418,11 @@ class _Call:
 
 
 # ---- small things
+
+def _resolved(leaves, tensors):
+    """Leaves among the arguments are this call's."""
+    return tuple((tensors[leaf] if type(leaf) is int else leaf, *rest) for leaf, *rest in leaves)
+
 
 def _sharing(tensors):
     """Which arguments share memory with an earlier one."""

@@ -117,6 +117,8 @@ class _Twin:
             if b is not None:
                 self.instance.bind_update(i, b)
                 storages |= {v.untyped_storage().data_ptr(): b[name].untyped_storage() for name, v in a.items() if hasattr(v, "data_ptr")}
+        if entry.takes_leaves:
+            raise CaptureError("over_seeds: a step must not differentiate by its arguments, which all models share")
         for leaf, view, _ in entry.leaves:
             if view is not None and leaf.grad is not None and pairs.get(id(leaf)) is not None and pairs[id(leaf)].grad is not None:
                 storages.setdefault(leaf.grad.untyped_storage().data_ptr(), pairs[id(leaf)].grad.untyped_storage())
