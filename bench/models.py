@@ -46,7 +46,8 @@ def run(args):
         found += [f"models: {number} threads: model {seed} is not the one trained alone" for number in threads
                   if losses[number][seed].numpy().tobytes() != alone.tobytes()]
     last = losses[1].numpy()[:, -1]
-    report.heading(f"{count} XOR models x {epochs} epochs, {dtype}, minimum of {min(args.rounds, 3)} rounds, making the models not included")
+    report.heading(f"{count} XOR models x {epochs} epochs, {dtype}, "
+                   f"minimum of {min(args.rounds, 3)} rounds, making the models not included")
     report.table(["threads", "seconds", "us per epoch of a model"],
                  [[str(n), f"{took:.3f}", report.number(took / count / epochs * 1e6)] for n, took in best.items()])
     print(f"{np.mean(last < 0.02):.1%} of the models end below a loss of 0.02")

@@ -59,7 +59,7 @@ def write_json(path, results):
 
 
 def write_plot(path, drawings):
-    """Two panels in a row: of each drawing its loss curves ("curves"), the timings of every column ("times"), lines over sizes ("lines")."""
+    """Two panels in a row: of each drawing the loss curves ("curves"), the timings of columns ("times"), lines over sizes ("lines")."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -89,11 +89,14 @@ def draw_curves(panel, curves):
 def draw_times(panel, times):
     """{name: microseconds of each round}."""
     names = list(times)[::-1]
-    panel.barh(names, [min(times[name]) for name in names], color="tab:blue")
+    least = [min(times[name]) for name in names]
+    bars = panel.barh(names, least, color="tab:blue")
+    panel.bar_label(bars, [number(value) for value in least], padding=6, fontsize=8)
     for place, name in enumerate(names):
         panel.plot(times[name], [place] * len(times[name]), "k.", markersize=4)
-    panel.set(xlabel="us per epoch (bar: minimum; dots: rounds)", xscale="log")
+    panel.set(xlabel="us per epoch (bar: minimum; dots: rounds)", xscale="log", xlim=(min(least) / 2, max(map(max, times.values())) * 2))
     panel.tick_params(axis="y", labelsize=8)
+    panel.tick_params(axis="x", which="minor", labelbottom=False)
 
 
 def draw_lines(panel, lines):

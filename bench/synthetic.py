@@ -21,7 +21,7 @@ def training(name, seed=0):
     """The graph's data and start; name: "chain" or "fan-out"."""
     random = np.random.default_rng(seed)
     if name == "chain":
-        title, shape, lr = f"Chain of {LENGTH} products of (4, 4)", (4, 4), 1e-3
+        title, shape, lr = f"Chain of {LENGTH} products of 4x4", (4, 4), 1e-3
         a = random.uniform(0.999, 1.001, shape)
         total = np.sum(a ** (2 * LENGTH))
         factor = a ** LENGTH

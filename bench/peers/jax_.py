@@ -119,5 +119,7 @@ def looped(begin):
 
 COLUMNS = {
     name: [Column("JAX, jit of a step", stepwise(begin)), Column("JAX, jit of the whole loop", looped(begin))]
-    for name, begin in (("iris", iris_start), ("xor", xor_start), ("mlp", mlp_start), ("chain", synthetic_start), ("fan-out", synthetic_start))
+    for name, begin in (
+        ("iris", iris_start), ("xor", xor_start), ("mlp", mlp_start), ("chain", synthetic_start), ("fan-out", synthetic_start),
+    )
 }
