@@ -85,7 +85,7 @@ def test_graphs(capsys):
     out = capsys.readouterr().out
     assert "RecursionError" in next(line for line in out.splitlines() if line.startswith("chain 10,000  recursive"))
     assert "signal" not in out
-    for row in ("XOR 2-16-1", "MLP 784-256-128-10", "Chain of 200", "Fan-out into 200", "100,000", "plan"):
+    for row in ("XOR 2-16-1", "MLP 784-256-128-10", "Chain of 200", "Fan-out into 200", "one tensor, 100,000", "plan"):
         assert any(line.startswith(row) for line in out.splitlines())
 
 
