@@ -33,7 +33,8 @@ def test_table_is_aligned(capsys):
 def test_training_runs(name, tmp_path, capsys):
     pytest.importorskip("Cython")
     figures = tmp_path / "figures.json"
-    assert command.main([name, "--epochs", "30", "--rounds", "2", "--models", "3", "--json", str(figures)]) == 0
+    epochs = "4" if name == "mlp" else "30"
+    assert command.main([name, "--epochs", epochs, "--rounds", "2", "--models", "3", "--json", str(figures)]) == 0
     out = capsys.readouterr().out
     assert "limit: by hand in Cython" in out
     assert "NumPy by hand" in out
@@ -81,7 +82,7 @@ def test_numpy_by_hand_reaches_the_required_loss():
 
 
 def test_graphs(capsys):
-    assert command.main(["graph", "--largest", "10000", "--rounds", "1", "--epochs", "20", "--dtype", "float32"]) == 0
+    assert command.main(["graph", "--largest", "10000", "--rounds", "1", "--epochs", "4", "--dtype", "float32"]) == 0
     out = capsys.readouterr().out
     assert "RecursionError" in next(line for line in out.splitlines() if line.startswith("chain 10,000  recursive"))
     assert "signal" not in out
