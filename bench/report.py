@@ -90,8 +90,8 @@ def draw_times(panel, times):
     """{name: microseconds of each round}."""
     names = list(times)[::-1]
     least = [min(times[name]) for name in names]
-    bars = panel.barh(names, least, color="tab:blue")
-    panel.bar_label(bars, [number(value) for value in least], padding=6, fontsize=8)
+    panel.barh(names, least, color="tab:blue")
+    panel.set_yticks(range(len(names)), [f"{name}  {number(value)}" for name, value in zip(names, least, strict=True)])
     for place, name in enumerate(names):
         panel.plot(times[name], [place] * len(times[name]), "k.", markersize=4)
     panel.set(xlabel="us per epoch (bar: minimum; dots: rounds)", xscale="log", xlim=(min(least) / 2, max(map(max, times.values())) * 2))
