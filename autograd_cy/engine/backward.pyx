@@ -10,7 +10,7 @@ from autograd_cy.engine.modes cimport swap_grad_mode
 from autograd_cy.engine.node cimport Node, node_description
 from autograd_cy.engine.operands cimport number_tensor
 from autograd_cy.engine.passes cimport (
-    Pass, accumulate, contribute, find_needed, give_back, pending_of, private_copy, run_iterative, take_pass,
+    Pass, accumulate, contribute, find_needed, give_back, give_grad, pending_of, private_copy, run_iterative, take_pass,
 )
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.recursion cimport run_recursive
@@ -59,13 +59,15 @@ cdef int finish(Pass run) except -1:
     cdef Py_ssize_t i
     for i in range(run.n_leaves):
         leaf = run.leaves[i]
-        place = pending_of(run, leaf)
+        place = &(<Tensor> leaf).pending_one if run.fast else pending_of(run, leaf)
         total = place[0]
         place[0] = NULL
         if total == NULL:
             continue
-        if run.captures is None:
-            accumulate(<Tensor> leaf, total, run.create_graph)
+        if run.captures is None and not run.create_graph:
+            give_grad(<Tensor> leaf, total)
+        elif run.captures is None:
+            accumulate(<Tensor> leaf, total, True)
         else:
             if (<size_t> leaf, 0) in run.captures:
                 run.captures[(<size_t> leaf, 0)] = <object> total

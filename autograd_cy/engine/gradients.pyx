@@ -72,6 +72,8 @@ cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject*
 
 cdef int elementwise_backward(Node node, PyObject* g, PyObject** result) except -1:
     cdef PyObject* scaled
+    if node.reduction != NO_REDUCTION and not recording() and loss_derivatives(node, <Tensor> g, result):
+        return 0
     if node.reduction != MEAN_REDUCTION:
         return derivatives(node, g, result)
     scaled = scaled_by_count(node, <Tensor> g)           # the mean of n losses is their sum with g / n
@@ -79,6 +81,39 @@ cdef int elementwise_backward(Node node, PyObject* g, PyObject** result) except 
         return derivatives(node, scaled, result)
     finally:
         Py_DECREF(<object> scaled)
+
+
+cdef bint loss_derivatives(Node node, Tensor g, PyObject** result) except -1:
+    """The usual loss: one gradient for the sum or mean of losses of two saved tensors of one dense layout. False: not that."""
+    cdef OpInfo* info = &OPS[node.opcode]
+    cdef Layout* layout = node.edges[0].layout
+    cdef double factor, n = <double> layout.numel
+    cdef float single = <float> n
+    cdef char* p[4]
+    cdef int i
+    if node.edges[1].layout != layout or node.mask & 3 != 3 or node.released or node.attrs != NULL or not layout.flags & DENSE \
+            or layout.numel >= GRAIN or g.layout.numel != 1 or node.edges[0].dtype != g.dtype_ or node.edges[1].dtype != g.dtype_ \
+            or node.saved[0].storage == NULL or node.saved[1].storage == NULL \
+            or node.saved[0].layout != layout or node.saved[1].layout != layout \
+            or node.saved[0].version != node.saved[0].storage.version or node.saved[1].version != node.saved[1].storage.version:
+        return False
+    for i in range(2):
+        if node.edges[i].target != NULL and (info.dloop[i] < 0 or info.n_rule_inputs[i] != 3 or info.rule_inputs[i][0] >= 0
+                                             or info.rule_inputs[i][1] != 0 or info.rule_inputs[i][2] != 1
+                                             or K.loops[info.dloop[i]][g.dtype_][FIRST_SCALAR] == NULL):
+            return False
+    p[0] = p[1] = g.data
+    if node.reduction == MEAN_REDUCTION:
+        p[0] = <char*> &factor
+        p[2] = <char*> &single if g.dtype_ == FLOAT32 else <char*> &n
+        K.loops[DIV_LOOP][g.dtype_][LAST_SCALAR](1, p, NULL)
+    p[1], p[2], p[3] = p[0], node.saved[0].at.data, node.saved[1].at.data
+    for i in range(2):
+        if node.edges[i].target != NULL:
+            result[i] = tensor_new(layout, g.dtype_)
+            p[0] = (<Tensor> result[i]).data
+            K.loops[info.dloop[i]][g.dtype_][FIRST_SCALAR](layout.numel, p, NULL)
+    return True
 
 
 cdef inline int derivatives(Node node, PyObject* g, PyObject** result) except -1:
