@@ -194,6 +194,8 @@ cdef void drop_everything(Pass run) noexcept:
     while run.n_leaves:
         run.n_leaves -= 1
         o = run.leaves[run.n_leaves]
+        if o == NULL:                            # has its gradient
+            continue
         if run.fast:
             (<Tensor> o).queued = 0
             drop(&(<Tensor> o).pending_one)
@@ -420,7 +422,7 @@ cdef int run_iterative(Pass run) except -1:
             node.queued = 0
         else:
             grads = slot_of(run, o, node.n_outputs).grads
-        node_backward(node, grads, run.create_graph, result)
+        node_backward(node, grads, run.create_graph, result, not watched and node.watchers == NULL)
         if watched or node.watchers != NULL:
             observe(run, node, grads)
         for i in range(node.n_outputs):
