@@ -23,8 +23,9 @@ class Trace(NamedTuple):
 
     program: what the call does; backward: for a result with a graph, the program from gradients of `differentiable` outputs
     (numbers among the flat results) to gradients of `sources` (tensors; `gradient_views`: a view or None each).
-    aliases: for each flat result, the number of the argument or the outside tensor that it is, or None. leaves: (leaf, view or None) pairs for
-    gradients that the call set; a leaf among the arguments is its number. expected: what leaves' gradients had to be (links.moved).
+    aliases: for each flat result, the number of the argument or the outside tensor that it is, or None. leaves: (leaf, view or None)
+    pairs for gradients that the call set; a leaf among the arguments is its number. expected: what leaves' gradients had to be
+    (links.moved).
     """
 
     result: object

@@ -160,7 +160,8 @@ class Compiled:
         return getattr(self.step, name)          # parameters(), train() ... of a compiled Module
 
     def __repr__(self):
-        return f"<compiled {getattr(self.step, '__qualname__', type(self.step).__name__)}: {sum(map(len, self._entries.values()))} programs>"
+        name = getattr(self.step, "__qualname__", type(self.step).__name__)
+        return f"<compiled {name}: {sum(map(len, self._entries.values()))} programs>"
 
     # ---- capturing
 

@@ -4,15 +4,16 @@
 #
 # A Machine is a Program made ready: kernels looked up, arguments unpacked.  An Instance is a Machine with memory of its own: several
 # may exist (many models at once, results that must stay), each with addresses filled in, so that a run is a plain loop over calls.
+#
+# Above 500 lines because what lowering packs for a kernel is what `execute` unpacks: the two are read side by side.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
-from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport itemsize_of
-from autograd_cy.array.layout cimport Layout, layout_decref, layout_strided
+from autograd_cy.array.layout cimport Layout, layout_strided
 from autograd_cy.array.storage cimport (
     Storage, UntypedStorage, storage_decref, storage_incref, storage_new,
 )
@@ -22,7 +23,7 @@ from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
 from autograd_cy.kernels.table cimport ALL_VECTORS, BLOCK, FIRST_SCALAR, K, LAST_SCALAR, Operand
 
 from autograd_cy import ops
-from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Buffer, Program, coalesced
+from autograd_cy.graph.program import CONSTANT, EXTERNAL, LOCAL, Buffer, Program, coalesced
 
 cdef enum:
     MAX_GROUP_OPERANDS = 6    # of one map in a group
@@ -407,7 +408,7 @@ cdef class Instance:
             self.steps[i].counter = &(<CountedState> state).steps
 
     def refresh(self, updates):
-        """Read learning rates and the like, as they are now. `updates`: (step, (group, states, state, parameter)), as in Machine.updates."""
+        """Read learning rates and the like, as they are now. `updates`: [(step, (group, states, state, parameter))], as Machine's."""
         cdef double* numbers
         seen = None
         for i, (group, _, _, _) in updates:

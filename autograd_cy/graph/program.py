@@ -105,9 +105,10 @@ class Instruction(NamedTuple):
 
     kernel: "map" (an elementwise loop, named by `name`: "mul", or "mul.da" for a derivative), "copy", "reduce", "gemm", "softmax",
     "adam" ... (see machine.pyx), or "group": maps over equally many contiguous elements that run block by block, in `extra` as
-    instructions whose views of buffer -1 - k are scratch row k of a block; name: what it is called in print; operands: views or None (an option not in use), in the
-    kernel's order; roles: one of "r", "w", "u" per operand; attrs: integers; numbers: floats; line: (file, line, function) of the
-    user's code; extra: a Python object that the kernel needs (what an update reads its options from; the function of a call).
+    instructions whose views of buffer -1 - k are scratch row k of a block; name: what it is called in print; operands: views or None (an
+    option not in use), in the kernel's order; roles: one of "r", "w", "u" per operand; attrs: integers; numbers: floats; line: (file,
+    line, function) of the user's code; extra: a Python object that the kernel needs (what an update reads its options from; the
+    function of a call).
     """
 
     kernel: str
@@ -284,7 +285,8 @@ def operand_text(view, by_id):
 def instruction_text(instruction, by_id):
     """One instruction in print: written = name(read, ...)."""
     written = ", ".join(operand_text(v, by_id) for v in instruction.writes)
-    read = [operand_text(v, by_id) for v, role in zip(instruction.operands, instruction.roles, strict=True) if v is not None and role == "r"]
+    pairs = zip(instruction.operands, instruction.roles, strict=True)
+    read = [operand_text(v, by_id) for v, role in pairs if v is not None and role == "r"]
     read += [f"{number:g}" for number in instruction.numbers]
     place = f"   # {instruction.line[0].rpartition('/')[2]}:{instruction.line[1]}" if instruction.line else ""
     return f"{written or '()'} = {instruction.name}({', '.join(read)}){place}"
