@@ -271,6 +271,24 @@ cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, 
             Py_XDECREF(kept[i])
 
 
+def run_row(str name, inputs, attrs=(), int reduction=NO_REDUCTION):
+    """Run an elementwise row by its name, on tensors and numbers; attrs in the row's order (recording it again)."""
+    cdef PyObject* args[MAX_INPUTS]
+    cdef PyObject* out
+    cdef list given = list(inputs)
+    cdef tuple values = tuple(attrs)
+    cdef int opcode = OPCODES[name]
+    cdef int i
+    if OPS[opcode].loop < 0 or len(given) != OPS[opcode].n_inputs or len(values) != OPS[opcode].n_attrs:
+        raise TypeError(f"{name}: not an elementwise row of {len(given)} inputs and {len(values)} attributes")
+    for i in range(OPS[opcode].n_inputs):
+        args[i] = <PyObject*> given[i]
+    out = elementwise(opcode, OPS[opcode].n_inputs, args, <PyObject*> values, reduction)
+    result = <object> out
+    Py_DECREF(result)
+    return result
+
+
 cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except NULL:
     """The fast path of a reduced loss: two tensors of one floating-point dtype and dense layout, of moderate size."""
     cdef OpInfo* info = &OPS[opcode]
@@ -334,16 +352,18 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
             mask |= info.need[i]
     if not needed or not grad_enabled():
         return 0
+    for i in range(n):
+        if used[i].tensor == NULL:                # numbers are kept even where no rule needs them: the graph can be run again
+            mask |= <unsigned int> 1 << i
     o = node_new(opcode, n, mask)
     node = <Node> o
     for i in range(n):
         if given[i].tensor != NULL:
             set_edge(&node.edges[i], <Tensor> given[i].tensor)
-        if mask >> i & 1:
-            if used[i].tensor != NULL:
-                save_tensor(node, i, <Tensor> used[i].tensor)
-            else:
-                save_number(node, i, used[i].number, used[i].kind)
+        if used[i].tensor == NULL:
+            save_number(node, i, used[i].number, used[i].kind)
+        elif mask >> i & 1:
+            save_tensor(node, i, <Tensor> used[i].tensor)
     if mask >> n & 1:
         save_tensor(node, n, <Tensor> out)
     if attrs != NULL and info.n_attrs:
@@ -442,12 +462,11 @@ cdef inline PyObject* binary_number(int opcode, OpInfo* info, Tensor x, double n
     p[2] = <char*> &single if x.dtype_ == FLOAT32 else <char*> &number
     run_loop(info.loop, x.dtype_, LAST_SCALAR, x.layout.numel, p, NULL)
     if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
-        node = node_new(opcode, 2, info.need[0])
+        node = node_new(opcode, 2, info.need[0] | 2)
         set_edge(&(<Node> node).edges[0], x)
         if info.need[0] & 1:
             save_tensor(<Node> node, 0, x)
-        if info.need[0] & 2:
-            save_number(<Node> node, 1, number, SAVED_FLOAT)
+        save_number(<Node> node, 1, number, SAVED_FLOAT)
         if info.need[0] & 4:
             save_tensor(<Node> node, 2, <Tensor> out)
         remember_line(<Node> node)

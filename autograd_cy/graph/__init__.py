@@ -3,6 +3,7 @@
 Relies on the engine. `ag.compile` is the usual way in; this package is imported when it is first asked for.
 """
 
+from .again import of
 from .capture import capture
 from .compile import Compiled, compile
 from .control import cond, scan, wall, while_loop
@@ -16,5 +17,5 @@ from .seeds import Models, over_seeds
 from .trace import trace_backward
 
 __all__ = ["Arrow", "Box", "Buffer", "Compiled", "ENGINES", "Instruction", "Models", "PASSES", "Picture", "Program", "View", "capture",
-           "compile", "cond", "dot", "draw", "from_json", "of_tensor", "optimise", "over_seeds", "scan", "svg", "trace_backward", "wall",
+           "compile", "cond", "dot", "draw", "from_json", "of", "of_tensor", "optimise", "over_seeds", "scan", "svg", "trace_backward", "wall",
            "while_loop"]

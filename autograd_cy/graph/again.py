@@ -1,0 +1,106 @@
+"""A live graph as a Program: the operations that led to a tensor, run again from their leaves.
+
+Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
+"""
+
+from autograd_cy.engine import dispatch, linear_algebra, products, reduce, shape
+from autograd_cy.engine.gradients import FUNCTIONS, saved_value
+from autograd_cy.engine.losses import cross_entropy
+from autograd_cy.engine.node import Node
+from autograd_cy.engine.tensor import Tensor
+from autograd_cy.ops import TABLE
+
+from .capture import capture
+from .live import nodes_of
+
+_REDUCTIONS = {None: 0, "mean": 1, "sum": 2}
+
+
+def _reduced(name):
+    return lambda x, dim, keepdim: getattr(reduce, name)(x, dim, keepdim)
+
+
+# How the rows that are not elementwise are run again: their inputs, then their attributes.
+FORWARD = {name: _reduced(name) for name in ("sum", "mean", "prod", "amax", "amin", "logsumexp")} | {
+    "max": lambda x, dim, keepdim: reduce.max(x, dim[0] if dim else -1, keepdim).values,
+    "min": lambda x, dim, keepdim: reduce.min(x, dim[0] if dim else -1, keepdim).values,
+    "var": lambda x, dim, keepdim, correction: reduce.var(x, dim, keepdim=keepdim, correction=correction),
+    "std": lambda x, dim, keepdim, correction: reduce.std(x, dim, keepdim=keepdim, correction=correction),
+    "norm": lambda x, p, dim, keepdim: reduce.norm(x, p, dim, keepdim),
+    "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear, "inv": linear_algebra.inv,
+    "cross_entropy": lambda x, target, weight, ignore_index, smoothing: cross_entropy(x, target, weight, ignore_index, "none", smoothing),
+    "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
+    "concatenate": lambda *xs: FUNCTIONS["concatenate"](xs[:-2], xs[-1]),
+}
+FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided", "pieces",
+                                               "convert", "index", "index_back", "gather", "put")}
+
+
+def of(tensor, *, gradients=False, names=None):
+    """The Program that computes `tensor` from the leaves of its graph, which become its inputs, in the order of their first use.
+
+    gradients: outputs are (the value, [gradients of all leaves]) instead of the value alone. names: a dict from names to leaves
+    (or a Module, for its parameters) that print shows.
+
+    Raises ValueError where a value that the forward needs was not kept (an input that no gradient rule needs: let it require
+    gradients, or use `capture`), and for graphs whose backward pass has given its values back.
+
+    >>> program = ag.graph.of(loss)
+    >>> program.run(w1, w2, engine="recursive")
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"of: expected a Tensor, got {type(tensor).__name__}")
+    if tensor.grad_fn is None:
+        raise ValueError("of: the tensor has no graph: no operation on tensors that require gradients made it")
+    nodes, leaves = nodes_of([tensor])
+    leaves = list(leaves.values()) if isinstance(leaves, dict) else list(leaves)
+    last, output = tensor.grad_fn, tensor.output_nr
+
+    def again(*values):
+        given, made = {id(leaf): value for leaf, value in zip(leaves, values, strict=True)}, {}
+        for node in nodes:
+            result = _run(node, given, made)
+            made[id(node)] = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        return made[id(last)][output]
+
+    again.__qualname__ = "graph"
+    program = capture(again, *leaves, gradients="all" if gradients else None)
+    if names is None:
+        return program
+    named = dict(names.named_parameters()) if hasattr(names, "named_parameters") else dict(names)
+    called = {id(t): name for name, t in named.items()}
+    labels = {view.buffer: called.get(id(leaf), "") for view, leaf in zip(program.inputs, leaves, strict=True)}
+    return program._replace(buffers=tuple(b._replace(name=labels.get(b.id) or b.name) for b in program.buffers))
+
+
+def _run(node, given, made):
+    """One operation again."""
+    inputs = []
+    for i, ((target, number), known) in enumerate(zip(node.next_functions, node.inputs, strict=True)):
+        if type(target) is Node:
+            inputs.append(made[id(target)][number])
+        elif target is not None:
+            inputs.append(given[id(target)])
+        elif isinstance(known, (int, float)):
+            inputs.append(known)
+        elif known is None and node.operation == "linear":
+            inputs.append(None)                       # no bias
+        else:
+            inputs.append(_kept(node, i))
+    attributes = node.attributes
+    reduction = attributes.pop("reduction", None)
+    row = TABLE[node.operation]
+    if row.kind == "elementwise":
+        return dispatch.run_row(node.operation, inputs, tuple(attributes.values()), _REDUCTIONS[reduction])
+    if node.operation not in FORWARD:
+        raise ValueError(f"of: {node.operation} at {node.line} can't be run again from a live graph; use capture")
+    return FORWARD[node.operation](*inputs, *attributes.values())
+
+
+def _kept(node, i):
+    """The value of an input that needs no gradient, if the node saved it."""
+    try:
+        return saved_value(node, i)
+    except RuntimeError:
+        raise ValueError(f"of: input {i} of {node.operation}, at {node.line}, was not kept, because no gradient needs it, or a backward "
+                         f"pass gave it back; let it require gradients, use retain_graph=True, or use capture") from None
