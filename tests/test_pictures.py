@@ -331,7 +331,7 @@ def test_inner_names_and_numbers():
     h = 3 ** x
     picture = of_tensor((h + 1.5) * True, names={"h": h})
     assert box_of(picture, "pow").label[1:3] == ["h: (1,) float32", "a = 3"]
-    assert box_of(picture, "add").label[2] == "b: a number"       # its rule does not need it, so it is not kept
+    assert box_of(picture, "add").label[2] == "b = 1.5"           # kept though its rule does not need it
     assert box_of(picture, "mul").label[2] == "b = True"
     loss = nn.functional.mse_loss(x, ag.ones(1))
     assert "reduction = mean" in box_of(of_tensor(loss), "mse_loss").label[2]

@@ -41,11 +41,12 @@ class Trace(NamedTuple):
     gradient_views: tuple = ()
 
 
-def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None):
+def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None, lasting=False):
     """Call `fn` under capture. CaptureError, naming the line, where a replay could not be faithful.
 
     watched: look for what the function itself changes, prints, draws. wanted: tensors to differentiate by; by default everything
-    that the result's graph leads to. guards: the snapshot of an earlier capture of the same function, which still holds.
+    that the result's graph leads to. guards: the snapshot of an earlier capture of the same function, which still
+    holds. lasting: the program will stand for later calls, so memory that can't be watched is an error, too.
     """
     kwargs = kwargs or {}
     arguments = flatten((args, kwargs))[0]
@@ -76,6 +77,8 @@ def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None):
     outside = {id(t): t for _, t in names} | number
     aliases = tuple(outside.get(id(t)) for t in tensors)
     title = getattr(fn, "__qualname__", type(fn).__name__)
+    if lasting:
+        _refuse_hidden_memory(recording, [before for _, before, _ in recording.leaves.values()] + backward.get("sources", []))
     if not backward:
         return Trace(result, tree, recording.program(views, gradients, title), aliases, leaves, expected, guards)
     found = [None if g is None else recording.view_of(g) for g in backward["gradients"]]
@@ -116,6 +119,18 @@ def _refuse_what_changes(guards, calls):
     if refused:
         raise CaptureError(f"the captured step can't be watched: {refused[0]}")
     calls.extend(guards)
+
+
+def _refuse_hidden_memory(recording, known):
+    """Memory from outside that is reached in no way that can be watched is an error: another tensor might take its place unseen."""
+    addresses = {t.untyped_storage().data_ptr() for t in known if t is not None}
+    for instruction in recording.instructions:
+        if instruction.extra is not None and instruction.kernel in ("sgd", "adam", "rmsprop") and instruction.extra[2] is not None:
+            addresses |= {t.untyped_storage().data_ptr() for t in instruction.extra[2].values() if isinstance(t, Tensor)}
+    for instruction, view in recording.hidden(addresses):
+        line = f", at {instruction.line[0]}:{instruction.line[1]}" if instruction.line else ""
+        raise CaptureError(f"{instruction.name} uses a tensor ({view}) that the captured step reaches in a way that can't be watched{line}: "
+                           f"hold it in a variable, an attribute or a container that the step names, or pass it as an argument")
 
 
 def capture(fn, *examples, gradients=None):

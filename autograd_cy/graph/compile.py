@@ -18,7 +18,7 @@ from autograd_cy.engine.tensor import Tensor
 from .capture import trace
 from .links import Signature, StateWatch, attach, deliver_gradients, fitting, moved, prepare_gradients, version_of
 from .machine import Machine, evaluate
-from .passes import optimise
+from .passes import PASSES, optimise
 from .plan import memory_report, plan
 from .program import EXTERNAL, LOCAL
 from .recorder import is_capturing
@@ -38,8 +38,8 @@ def compile(step=None, *, fast=False, without=(), show=None):
     may be mixed freely. Where the step's code, what it reads, or the shapes of its arguments change, it is captured again (`why()`
     says what for); where a replay could not be faithful, CaptureError names the line.
 
-    fast: allow simplifications that change rounding. without: names of passes to leave out (graph.PASSES). show: True prints the
-    program before and after every pass. Usable as a decorator, with or without arguments.
+    fast: allow simplifications that change rounding. without: names of passes to leave out (graph.PASSES; "reuse": let no two buffers
+    share a place in memory). show: True prints the program before and after every pass. Usable as a decorator, with or without arguments.
 
     >>> @ag.compile
     ... def step(x, y):
@@ -61,6 +61,9 @@ class Compiled:
     """A function that replays captured programs; made by `compile`."""
 
     def __init__(self, step, fast=False, without=(), show=None):
+        unknown = set(without) - {*PASSES, "reuse"}
+        if unknown:
+            raise ValueError(f"compile: no pass is called {', '.join(sorted(unknown))}; there are {', '.join(PASSES)}, reuse")
         functools.update_wrapper(self, step, updated=())
         self.step, self._fast, self._without, self._show = step, fast, tuple(without), show
         self._entries = {}               # key -> [_Entry], the newest first
@@ -154,6 +157,18 @@ class Compiled:
             raise CaptureError("nothing is captured yet: call the compiled function first (twice, the first time)")
         return self._last
 
+    def __get__(self, instance, owner=None):
+        """A compiled method: each object has programs of its own."""
+        if instance is None:
+            return self
+        bound = Compiled(self.step.__get__(instance, owner), self._fast, self._without, self._show)
+        if hasattr(instance, "__dict__"):
+            instance.__dict__[self.step.__name__] = bound         # found before this descriptor from now on
+        return bound
+
+    def __reduce__(self):
+        return Compiled, (self.step, self._fast, self._without, self._show)
+
     def __getattr__(self, name):
         if name.startswith("__") or "step" not in self.__dict__:
             raise AttributeError(name)
@@ -186,7 +201,7 @@ class Compiled:
 
     def _capture(self, key, args, kwargs):
         self._explain(key)
-        found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs))
+        found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs), lasting=True)
         structure = _structure(found)
         before, count = self._candidates.get(key, (None, 0))
         if before == structure or self._verified:
@@ -209,7 +224,7 @@ class Compiled:
         return last.snapshot if last.snapshot.check() is None else None
 
     def _options(self):
-        return {"fast": self._fast, "without": self._without, "show": self._show}
+        return {"fast": self._fast, "without": [name for name in self._without if name != "reuse"], "show": self._show}
 
     def _keep(self, key, entry):
         entries = self._entries.setdefault(key, [])
@@ -239,7 +254,7 @@ class _Entry:
         self.tree, self.snapshot, self.expected, self.aliases = found.tree, found.snapshot, found.expected, found.aliases
         self.step = owner.step
         self.program = optimise(found.program, evaluate=evaluate, **options)
-        self.plan = plan(self.program)
+        self.plan = plan(self.program, reuse="reuse" not in owner._without)
         self.machine = Machine(self.program, self.plan)
         self.backward_program = self.backward_plan = self.backward_machine = None
         self.is_step = found.backward is None
@@ -257,11 +272,11 @@ class _Entry:
         self.updates = self.machine.updates
         self.states = StateWatch([extra[1:] for _, extra in self.updates])
         if found.backward is not None:
-            self._prepare_backward(found, options)
+            self._prepare_backward(found, owner, options)
 
-    def _prepare_backward(self, found, options):
+    def _prepare_backward(self, found, owner, options):
         self.backward_program = optimise(found.backward, evaluate=evaluate, **options)
-        self.backward_plan = plan(self.backward_program)
+        self.backward_plan = plan(self.backward_program, reuse="reuse" not in owner._without)
         self.backward_machine = machine = Machine(self.backward_program, self.backward_plan)
         self.differentiable, self.sources = found.differentiable, found.sources
         views = iter(self.backward_program.outputs)

@@ -245,6 +245,15 @@ class Program(NamedTuple):
         buffers = tuple((by_id[b].kind, by_id[b].nbytes, by_id[b].name, by_id[b].content) for b in number)
         return inputs, body, ends, buffers
 
+    def __eq__(self, other):
+        return isinstance(other, Program) and self.structure() == other.structure()
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash(self.structure())
+
     def fingerprint(self):
         """A hexadecimal digest of the structure: equal for equal programs, in any process."""
         return hashlib.sha256(repr(self.structure()).encode()).hexdigest()

@@ -308,6 +308,13 @@ cdef class Recording:
             if block is not None and not block.name:
                 block.name = name
 
+    def hidden(self, addresses):
+        """(instruction, view) pairs of outside memory that has no name and whose address is not among these."""
+        unknown = {b.id for b in self.all_blocks if b.kind == EXTERNAL and not b.name and b.start not in addresses}
+        if not unknown:
+            return []
+        return [(i, v) for i in self.instructions for v in i.operands if v is not None and v.buffer in unknown]
+
     def touches(self, Tensor tensor):
         """Whether the tensor's memory is part of the program."""
         return <uintptr_t> tensor.storage.data in self.by_start
