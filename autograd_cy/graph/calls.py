@@ -107,6 +107,8 @@ class watch_calls:
         self._seen, self._codes = set(), {}
         self._states = _random_states() if self._look_at_states else {}
         self._outermost = sys._getframe(0)
+        self._collecting = gc.isenabled()
+        gc.disable()                     # what a collection calls (gc.callbacks, __del__) is not called by the step
         self._profiled = sys.getprofile() is not None        # a profiler at work is left alone: then calls are not seen
         if not self._profiled:
             sys.setprofile(self._notice)
@@ -115,6 +117,8 @@ class watch_calls:
     def __exit__(self, *exception):
         if not self._profiled:
             sys.setprofile(None)
+        if self._collecting:
+            gc.enable()
         for name, state in (_random_states() if self._look_at_states else {}).items():
             if self._states.get(name) != state and not any(label.startswith(name) for label, _, _ in self.impure):
                 self._drawn(name, certain=name in self._states)

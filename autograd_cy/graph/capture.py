@@ -3,6 +3,7 @@
 Relies on recorder, guards, trees and links. compile relies on it.
 """
 
+import threading
 from typing import NamedTuple
 
 from autograd_cy.array.errors import CaptureError
@@ -12,10 +13,13 @@ from autograd_cy.engine.tensor import Tensor
 
 from .calls import watch_calls
 from .guards import snapshot
-from .links import dependencies, has_graph, last_node
+from .links import Cut, dependencies, has_graph, history_of, last_node
 from .program import Program
 from .recorder import Recording
 from .trees import flatten
+
+
+_one_at_a_time = threading.RLock()       # the kernels' table leads through one recorder: another thread's capture waits
 
 
 class Trace(NamedTuple):
@@ -52,13 +56,17 @@ def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None, last
     arguments = flatten((args, kwargs))[0]
     known = guards is not None
     guards = guards if known else snapshot(fn, args, kwargs)
-    since = last_node()
+    since, histories = last_node(), [history_of(t) for t in arguments]
     recording = Recording(arguments)
     backward = {}
     calls = watch_calls(states=not known)
-    with recording, calls:
+    with _one_at_a_time, recording, calls:
         result = fn(*args, **kwargs)
         tensors, tree = flatten(result)
+        for t, history in zip(arguments, histories, strict=True):
+            if history_of(t) != history:
+                raise CaptureError(f"the captured call writes to an argument of shape {t.shape} in place, by an operation that gradients "
+                                   f"pass through: a replay would not change the argument's graph. Write to a clone() and return it")
         numbers = [k for k, t in enumerate(tensors) if t.requires_grad and has_graph(t)]
         if numbers and not recording.went_back:
             backward = _capture_backward(recording, tensors, numbers, arguments, since, wanted)
@@ -101,7 +109,8 @@ def _capture_backward(recording, tensors, numbers, arguments, since, wanted):
         sources = list(wanted)
     seeds = [empty_like(t) for t in outputs]
     recording.divide(seeds, [f"gradient{k}" for k in numbers])
-    gradients = grad(outputs, sources, seeds, retain_graph=True, allow_unused=True) if sources else []
+    with Cut(arguments):
+        gradients = grad(outputs, sources, seeds, retain_graph=True, allow_unused=True) if sources else []
     return {"seeds": seeds, "sources": sources, "gradients": gradients}
 
 

@@ -16,7 +16,7 @@ from autograd_cy.engine.operands import get_default_dtype
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import trace
-from .links import Signature, StateWatch, attach, deliver_gradients, fitting, moved, prepare_gradients, version_of
+from .links import Replayer, Signature, StateWatch, attach, deliver_gradients, fitting, moved, prepare_gradients, version_of
 from .machine import Machine, evaluate
 from .passes import PASSES, optimise
 from .plan import memory_report, plan
@@ -270,6 +270,8 @@ class _Entry:
         self.own_results = tuple(i for i in self.results if i not in gradients)
         self.instances, self.backward_instances = [self.machine.instance()], []
         self.updates = self.machine.updates
+        self.replayer = Replayer(self.instances[0], self.own_results)
+        self.is_plain = self.tree is HOLE and self.aliases[0] is None
         self.states = StateWatch([extra[1:] for _, extra in self.updates])
         if found.backward is not None:
             self._prepare_backward(found, owner, options)
@@ -308,23 +310,11 @@ class _Entry:
     def call(self, tensors, args, kwargs):
         if not self.is_step:
             return self._call_function(tensors, args, kwargs)
-        instance = self.instances[0]
-        instance.bind_inputs(tensors)
-        if self.updates:
-            instance.refresh(self.updates)
-        for i in self.own_results:
-            if instance.is_shared(i):
-                instance.fresh(i)
-        leaves = _resolved(self.fresh_leaves, tensors) if self.takes_leaves else self.fresh_leaves
-        prepare_gradients(instance, leaves)
-        instance.run()
-        deliver_gradients(instance, leaves)
-        return self._result(instance, tensors)
-
-    def _result(self, instance, tensors):
-        if self.tree is HOLE and self.aliases[0] is None:
-            return instance.tensor(self.outputs[0])
-        return unflatten(self.tree, self._made(instance, tensors))
+        made = self.replayer.run(tensors, _resolved(self.fresh_leaves, tensors) if self.takes_leaves else self.fresh_leaves)
+        if self.is_plain:
+            return made[0]
+        return unflatten(self.tree, [value if alias is None else tensors[alias] if type(alias) is int else alias
+                                     for value, alias in zip(made, self.aliases, strict=True)])
 
     def _made(self, instance, tensors):
         """The results, flat: made by the run, or an argument or outside tensor itself."""

@@ -11,12 +11,13 @@ from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, layout_strided, same_layout, strides_tuple
+from autograd_cy.array.storage cimport Storage, storage_incref
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, free_nodes, is_node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.operands cimport copy_into, default_dtype
 from autograd_cy.engine.record cimport saved_or_raise, set_edge, set_history
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, set_grad, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, set_grad, tensor_new, tensor_wrap
 from autograd_cy.engine.updates cimport AdamState, RMSpropState, SGDState
 from autograd_cy.graph.machine cimport Instance
 from autograd_cy.kernels.table cimport recording
@@ -24,6 +25,9 @@ from autograd_cy.kernels.table cimport recording
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int CAPTURED = OPCODES["captured"]
+
+cdef enum:
+    SHORT = 20000             # elements and multiply-adds below which a run keeps the interpreter's lock
 
 cdef extern from *:
     """
@@ -40,6 +44,15 @@ def last_node():
 def has_graph(Tensor t not None):
     """Whether an operation that can still be differentiated made the tensor."""
     return t.node != NULL and not (<Node> t.node).released
+
+
+def history_of(Tensor t not None):
+    """What the tensor's gradient goes to: (number of its node, which output), (-1, 0) for a leaf; None where it needs none."""
+    if not t.needs_grad:
+        return None
+    if t.node == NULL:
+        return -1, 0
+    return (<Node> t.node).seq, t.output_nr
 
 
 def dependencies(outputs, long long since, known=()):
@@ -76,6 +89,25 @@ def dependencies(outputs, long long since, known=()):
                 seen.add(<size_t> target)
                 leaves.append(<object> target)
     return leaves, older
+
+
+cdef class Cut:
+    """Graphs end at these tensors while the block runs: what is behind an argument is no part of a function of it."""
+
+    cdef list nodes, counts
+
+    def __init__(self, tensors):
+        self.nodes = list({id(node): node for node in [<object> (<Tensor> t).node for t in tensors if (<Tensor> t).node != NULL]}.values())
+
+    def __enter__(self):
+        self.counts = []
+        for node in self.nodes:
+            self.counts.append((<Node> node).n_edges)
+            (<Node> node).n_edges = 0
+
+    def __exit__(self, *exception):
+        for node, count in zip(self.nodes, self.counts, strict=True):
+            (<Node> node).n_edges = count
 
 
 def attach(list outputs, list inputs, call):
@@ -150,6 +182,108 @@ def deliver_gradients(Instance instance not None, gradients):
             set_grad(leaf, <PyObject*> made)
         else:
             (<Tensor> leaf.grad_).storage.version += 1
+
+
+cdef struct Place:
+    Py_ssize_t index          # of the buffer
+    Py_ssize_t offset         # of the first element, in bytes
+    Layout* layout
+    int dtype
+
+
+cdef class Replayer:
+    """One run of a step's program with as little as possible around it: bind, run, hand over."""
+
+    cdef Instance instance
+    cdef object updates
+    cdef Place* inputs
+    cdef Place* outputs
+    cdef Py_ssize_t* fresh                # buffers of results
+    cdef Py_ssize_t* written              # EXTERNAL buffers that change
+    cdef Py_ssize_t n_inputs, n_outputs, n_fresh, n_written
+
+    def __cinit__(self, Instance instance not None, results):
+        cdef object program = instance.machine.program
+        self.instance, self.updates = instance, instance.machine.updates
+        self.n_inputs, self.n_outputs = len(program.inputs), len(program.outputs)
+        self.n_fresh, self.n_written = len(results), len(instance.machine.written)
+        self.inputs = <Place*> calloc(self.n_inputs + 1, sizeof(Place))
+        self.outputs = <Place*> calloc(self.n_outputs + 1, sizeof(Place))
+        self.fresh = <Py_ssize_t*> calloc(self.n_fresh + 1, sizeof(Py_ssize_t))
+        self.written = <Py_ssize_t*> calloc(self.n_written + 1, sizeof(Py_ssize_t))
+        if self.inputs == NULL or self.outputs == NULL or self.fresh == NULL or self.written == NULL:
+            raise MemoryError("out of memory for a replay")
+        for i, view in enumerate(program.inputs):
+            self.describe(&self.inputs[<Py_ssize_t> i], view)
+        for i, view in enumerate(program.outputs):
+            self.describe(&self.outputs[<Py_ssize_t> i], view)
+        for i, index in enumerate(results):
+            self.fresh[<Py_ssize_t> i] = index
+        for i, index in enumerate(instance.machine.written):
+            self.written[<Py_ssize_t> i] = index
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.outputs != NULL:
+            for i in range(self.n_outputs):
+                if self.outputs[i].layout != NULL:
+                    layout_decref(self.outputs[i].layout)
+        if self.inputs != NULL:
+            for i in range(self.n_inputs):
+                if self.inputs[i].layout != NULL:
+                    layout_decref(self.inputs[i].layout)
+        free(self.inputs)
+        free(self.outputs)
+        free(self.fresh)
+        free(self.written)
+
+    cdef int describe(self, Place* place, view) except -1:
+        cdef Py_ssize_t shape[MAX_NDIM]
+        cdef Py_ssize_t strides[MAX_NDIM]
+        cdef int i
+        for i in range(<int> len(view.shape)):
+            shape[i], strides[i] = view.shape[i], view.strides[i]
+        place.layout = layout_strided(<int> len(view.shape), shape, strides)
+        place.index, place.offset, place.dtype = self.instance.machine.index.get(view.buffer, -1), view.offset, view.dtype
+        return 0
+
+    cpdef object run(self, tensors, leaves):
+        """Run once on these arguments; the flat results as a list."""
+        cdef Instance instance = self.instance
+        cdef Py_ssize_t i, done
+        cdef Place* place
+        cdef Storage* storage
+        cdef PyObject* o
+        for i in range(self.n_inputs):
+            if self.inputs[i].index >= 0:
+                instance.bind_input(self.inputs[i].index, <Tensor> tensors[i], self.inputs[i].offset)
+        if self.updates:
+            instance.refresh(self.updates)
+        for i in range(self.n_fresh):
+            storage = instance.storages[self.fresh[i]]
+            if storage == NULL or storage.refs > 1:
+                instance.fresh(self.fresh[i])
+        prepare_gradients(instance, leaves)
+        if instance.machine.work < SHORT:
+            done = instance.run_times(1, NULL, 0)
+        else:
+            with nogil:
+                done = instance.run_times(1, NULL, 0)
+        for i in range(self.n_written):
+            instance.storages[self.written[i]].version += 1
+        if done == 0:
+            instance.fail()
+        deliver_gradients(instance, leaves)
+        results = []
+        for i in range(self.n_outputs):
+            place = &self.outputs[i]
+            storage = instance.storages[place.index]
+            storage_incref(storage)
+            layout_incref(place.layout)
+            o = tensor_wrap(storage, place.layout, instance.bases[place.index] + place.offset, place.dtype)
+            results.append(<object> o)
+            Py_DECREF(<object> o)
+        return results
 
 
 def moved(expectations):

@@ -344,8 +344,9 @@ class Walk(Watch):
             self._instance(slot, optimizer, words.ATTRIBUTE)
             return
         self._class_of(t)
-        groups, = self._record(places.ATTRS, slot, ["param_groups"], words.ATTRIBUTE)
+        groups, states = self._record(places.ATTRS, slot, ["param_groups", "state"], words.ATTRIBUTE)
         self._special[groups] = Walk._groups
+        self._special[states] = lambda walk, slot: None      # which states it holds is StateWatch's to watch
         if not is_library(module_of(t)):
             self._instance(slot, optimizer, words.ATTRIBUTE)
 

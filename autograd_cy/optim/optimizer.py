@@ -146,8 +146,10 @@ class Optimizer:
 def _copy_state(value, p, key=None):
     """A deep copy; floating tensors take the dtype of their parameter, except the number of steps."""
     if isinstance(value, Tensor):
+        if key == "step" and p is not None and value.numel() == 1:
+            return int(value)               # as every step keeps it: a captured one could not read a tensor
         value = value.detach().clone()
-        if p is not None and key != "step" and value.dtype in (float32, float64):
+        if p is not None and value.dtype in (float32, float64):
             value = value.to(p.dtype)
         return value
     if isinstance(value, Mapping) or hasattr(value, "items"):
