@@ -5,6 +5,8 @@ Relies on docs/ and the package. Blocks of one page run in order, in one namespa
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,12 @@ def test_links():
     for path in [*DOCS.glob("*.md"), *DOCS.parent.glob("*.md")]:
         for target in re.findall(r"\]\(([^):#]+)\)", path.read_text()):
             assert os.path.exists(path.parent / target), f"{path.name}: {target}"
+
+
+@pytest.mark.skipif(not (DOCS.parent / "autograd_cy").is_dir(), reason="runs in a source tree only")
+def test_reference(tmp_path):
+    """The reference can be written, and has the rows and the graph's names."""
+    subprocess.run([sys.executable, DOCS / "make_reference.py", tmp_path / "reference.md"], check=True)
+    text = (tmp_path / "reference.md").read_text()
+    assert "**softmax**" in text
+    assert "**ag.compile(" in text
