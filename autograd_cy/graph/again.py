@@ -32,8 +32,8 @@ FORWARD = {name: _reduced(name) for name in ("sum", "mean", "prod", "amax", "ami
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
     "concatenate": lambda *xs: FUNCTIONS["concatenate"](xs[:-2], xs[-1]),
 }
-FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided", "pieces",
-                                               "convert", "index", "index_back", "gather", "put")}
+FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided",
+                                               "pieces", "convert", "index", "index_back", "gather", "put")}
 
 
 def of(tensor, *, gradients=False, names=None):

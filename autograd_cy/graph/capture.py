@@ -138,8 +138,9 @@ def _refuse_hidden_memory(recording, known):
             addresses |= {t.untyped_storage().data_ptr() for t in instruction.extra[2].values() if isinstance(t, Tensor)}
     for instruction, view in recording.hidden(addresses):
         line = f", at {instruction.line[0]}:{instruction.line[1]}" if instruction.line else ""
-        raise CaptureError(f"{instruction.name} uses a tensor ({view}) that the captured step reaches in a way that can't be watched{line}: "
-                           f"hold it in a variable, an attribute or a container that the step names, or pass it as an argument")
+        raise CaptureError(f"{instruction.name} uses a tensor ({view}) that the captured step reaches in a way that can't be "
+                           f"watched{line}: hold it in a variable, an attribute or a container that the step names, or pass it as an "
+                           f"argument")
 
 
 def capture(fn, *examples, gradients=None):

@@ -10,7 +10,6 @@ import time
 
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.backward import grad
-from autograd_cy.engine.creation import empty
 from autograd_cy.engine.modes import enable_grad, is_grad_enabled
 from autograd_cy.engine.operands import get_default_dtype
 from autograd_cy.engine.tensor import Tensor
@@ -22,6 +21,7 @@ from .passes import PASSES, optimise
 from .plan import memory_report, plan
 from .program import EXTERNAL, LOCAL
 from .recorder import is_capturing
+from .results import bar_of, copies, joined, stacked
 from .trees import HOLE, flatten, unflatten
 
 AGREEING = 2              # captures that must agree before the first replay: a number that changes from call to call shows here
@@ -461,44 +461,3 @@ def _key_difference(before, now):
                 return f"tensor {k} among the arguments has {what} {other[part]} instead of {one[part]}"
     return "gradients were switched on or off" if before[2] != now[2] else "the default dtype changed" if before[3] != now[3] \
         else "arguments share memory in another way"
-
-
-def copies(tree):
-    tensors, description = flatten(tree)
-    return unflatten(description, [t.detach().clone() for t in tensors])
-
-
-def stacked(results, times):
-    """Results of equal structure, stacked."""
-    from autograd_cy.engine.joins import stack
-    if not results:
-        return empty(0)
-    flat = [flatten(result) for result in results]
-    if flat[0][1] is None or not flat[0][0]:
-        return None
-    return unflatten(flat[0][1], [stack([tensors[k].detach() for tensors, _ in flat]) for k in range(len(flat[0][0]))])
-
-
-def joined(tree, before, stacks):
-    """Results of the first calls, then those of the replays."""
-    from autograd_cy.engine.joins import cat
-    firsts = flatten(stacked(before, len(before)))[0]
-    return unflatten(tree, [cat([first, rest]) for first, rest in zip(firsts, stacks, strict=True)]) if tree is not HOLE \
-        else cat([firsts[0], stacks[0]])
-
-
-def bar_of(total, progress):
-    """A function that moves a progress bar to a number of steps."""
-    if not progress:
-        return lambda done: None
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return lambda done: None
-    shown = tqdm(total=total, unit="step")
-
-    def move(done):
-        shown.update(done - shown.n)
-        if shown.total is not None and done >= shown.total:
-            shown.close()
-    return move

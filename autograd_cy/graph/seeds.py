@@ -10,9 +10,10 @@ from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.joins import stack
 from autograd_cy.engine.modes import no_grad
 
-from .compile import Compiled, bar_of, copies, joined, stacked
+from .compile import Compiled
 from .links import StateWatch, deliver_gradients, prepare_gradients
 from .program import EXTERNAL
+from .results import bar_of, copies, joined, stacked
 from .trees import flatten, unflatten
 
 SLICE = 4096              # steps of one model between looks at signals (Ctrl-C)
