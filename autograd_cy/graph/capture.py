@@ -4,7 +4,8 @@ Relies on recorder, guards, trees and links. compile relies on it.
 """
 
 import threading
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.backward import grad
@@ -143,7 +144,7 @@ def _refuse_hidden_memory(recording, known):
                            f"argument")
 
 
-def capture(fn, *examples, gradients=None):
+def capture(fn: Callable[..., Any], *examples: Any, gradients: Sequence[Tensor] | str | None = None) -> Program:
     """The Program of fn(*examples): a flat list of kernel calls that can be printed, drawn, changed by passes and run again.
 
     The tensors among the examples become its inputs, in order; what else the function reads (parameters, constants) is part of it.

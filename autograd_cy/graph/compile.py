@@ -7,6 +7,8 @@ guards (noticing that something it depends on has changed). Everything here deci
 import functools
 import threading
 import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, overload
 
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.backward import grad
@@ -19,7 +21,7 @@ from .links import Replayer, Signature, StateWatch, attach, deliver_gradients, f
 from .machine import Machine, evaluate
 from .passes import PASSES, optimise
 from .plan import memory_report, plan
-from .program import EXTERNAL, LOCAL
+from .program import EXTERNAL, LOCAL, Program
 from .recorder import is_capturing
 from .results import bar_of, copies, joined, stacked
 from .trees import HOLE, flatten, unflatten
@@ -30,7 +32,12 @@ KEPT = 64                 # programs per compiled function; a new one drops the 
 SLICE = 0.05              # seconds between looks at signals (Ctrl-C) in a long repeat
 
 
-def compile(step=None, *, fast=False, without=(), show=None):
+@overload
+def compile(step: Callable[..., Any], *, fast: bool = False, without: Sequence[str] = (), show: Any = None) -> "Compiled": ...
+@overload
+def compile(step: None = None, *, fast: bool = False, without: Sequence[str] = (),
+            show: Any = None) -> Callable[[Callable[..., Any]], "Compiled"]: ...
+def compile(step: Any = None, *, fast: bool = False, without: Sequence[str] = (), show: Any = None) -> Any:
     """Make a function that replays `step` at the speed of the kernels in it.
 
     step: a training step (it may call backward, zero_grad, clipping and optimisers), any other function of tensors, or a Module.
@@ -75,7 +82,7 @@ class Compiled:
 
     # ---- calling
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         last = self._last
         if last is not None and not kwargs and last.signature is not None and last.signature.matches(args):
             with self._lock:
@@ -90,7 +97,7 @@ class Compiled:
                 return self._capture(key, args, kwargs)
             return entry.call(tensors, args, kwargs)
 
-    def repeat(self, times, *args, progress=False, **kwargs):
+    def repeat(self, times: int, *args: Any, progress: bool = False, **kwargs: Any) -> Any:
         """Run the step `times` times on the same arguments; returns its results stacked along a new first dimension.
 
         progress: show a bar on the terminal (tqdm, where it is installed).
@@ -116,7 +123,7 @@ class Compiled:
         bar(times)
         return value
 
-    def over(self, loader, *, progress=False):
+    def over(self, loader: Iterable[Any], *, progress: bool = False) -> list[Any]:
         """Run the step on every batch of a loader (a tuple or list of tensors, or one tensor); returns the list of results."""
         bar, results = bar_of(len(loader) if hasattr(loader, "__len__") else None, progress), []
         for batch in loader:
@@ -126,21 +133,21 @@ class Compiled:
 
     # ---- looking inside
 
-    def why(self):
+    def why(self) -> str:
         """Why the last capture was made, in a sentence."""
         return self._why
 
     @property
-    def program(self):
+    def program(self) -> Program:
         """The Program that was replayed or captured last; CaptureError before that."""
         return self._latest().program
 
     @property
-    def backward_program(self):
+    def backward_program(self) -> Program | None:
         """The Program of the gradient, of a compiled function whose result needs one; else None."""
         return self._latest().backward_program
 
-    def memory(self):
+    def memory(self) -> str:
         """What a run needs, known before it: the peak, the largest buffers and the lines that made them, as text."""
         entry = self._latest()
         parts = [memory_report(entry.program, entry.plan)]
@@ -169,7 +176,7 @@ class Compiled:
     def __reduce__(self):
         return Compiled, (self.step, self._fast, self._without, self._show)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "step" not in self.__dict__:
             raise AttributeError(name)
         return getattr(self.step, name)          # parameters(), train() ... of a compiled Module

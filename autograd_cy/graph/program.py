@@ -9,7 +9,7 @@ at run time, so a transpose or a reshape is no instruction: it shows in the stri
 """
 
 import hashlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from autograd_cy.array.dtypes import DTYPES
 
@@ -200,12 +200,12 @@ class Program(NamedTuple):
 
     # ---- what users ask
 
-    def run(self, *inputs, engine="replay"):
+    def run(self, *inputs: Any, engine: str = "replay") -> Any:
         """The result for these inputs; engine: "replay", "iterative" or "recursive", which give equal bytes."""
         from .evaluate import run
         return run(self, inputs, engine)
 
-    def find_leaves(self):
+    def find_leaves(self) -> list[str]:
         """Names of what the program starts from: inputs, memory that lives outside, and numbers."""
         by_id, found = self.by_id(), {}
         for instruction in self.instructions:
@@ -215,17 +215,17 @@ class Program(NamedTuple):
                     found.setdefault(buffer.id, operand_text(view, by_id))
         return list(found.values())
 
-    def chosen(self, *outputs):
+    def chosen(self, *outputs: int) -> "Program":
         """The program for some of its outputs (numbers from 0), without what only the others need: made once, run often."""
         from .passes import dead_code
         return dead_code(self._replace(outputs=tuple(self.outputs[k] for k in outputs), gradients=(), tree=None))
 
-    def picture(self):
+    def picture(self) -> Any:
         """The program as boxes and arrows, for graph.draw."""
         from .pictures import picture_of
         return picture_of(self)
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The program as text, the contents of outside memory included. TypeError for what lives in Python: updates, calls."""
         from .files import to_json
         return to_json(self)
@@ -254,7 +254,7 @@ class Program(NamedTuple):
     def __hash__(self):
         return hash(self.structure())
 
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """A hexadecimal digest of the structure: equal for equal programs, in any process."""
         return hashlib.sha256(repr(self.structure()).encode()).hexdigest()
 
