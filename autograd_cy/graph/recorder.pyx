@@ -134,6 +134,7 @@ cdef class Recording:
     def __exit__(self, kind, error, trace):
         global active, owner
         self.adopt_fresh()
+        recorder.ignores_versions = False
         uninstall()
         active, owner = None, 0
         if kind is None and self.error is None:
@@ -163,7 +164,8 @@ cdef class Recording:
         block.kind, block.name, block.touched, block.owner = INPUT, name, True, None
 
     def divide(self, tensors, names):
-        """What follows is the second part, with `tensors` (made for this, untouched so far) as its inputs."""
+        """What follows is the second part, with `tensors` (made for this, untouched so far) as its inputs; values do not matter."""
+        recorder.ignores_versions = True
         for tensor, name in zip(tensors, names, strict=True):
             self.name_input(tensor, name)
         self.mark = len(self.instructions)
@@ -171,6 +173,7 @@ cdef class Recording:
     cdef adopt_fresh(self):
         cdef Py_ssize_t i
         for data, nbytes, storage in captured_blocks():
+            self.by_start.pop(data, None)
             i = bisect_right(self.starts, data)
             while i > 0 and self.starts[i - 1] == data:         # memory that was freed in the meantime
                 i -= 1
