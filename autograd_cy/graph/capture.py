@@ -4,8 +4,9 @@ Relies on recorder, guards, trees and links. compile relies on it.
 """
 
 import threading
+from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from autograd_cy.array.dtypes import DType
 from autograd_cy.array.errors import CaptureError
@@ -252,11 +253,12 @@ def _refuse_hidden_memory(recording, known):
             addresses |= {t.untyped_storage().data_ptr() for t in instruction.extra[2].values() if isinstance(t, Tensor)}
     for instruction, view in recording.hidden(addresses):
         line = f", at {instruction.line[0]}:{instruction.line[1]}" if instruction.line else ""
-        raise CaptureError(f"{instruction.name} uses a tensor ({view}) that the captured step reaches in a way that can't be watched{line}: "
-                           f"hold it in a variable, an attribute or a container that the step names, or pass it as an argument")
+        raise CaptureError(f"{instruction.name} uses a tensor ({view}) that the captured step reaches in a way that can't be "
+                           f"watched{line}: hold it in a variable, an attribute or a container that the step names, or pass it as an "
+                           f"argument")
 
 
-def capture(fn, *examples, gradients=None):
+def capture(fn: Callable[..., Any], *examples: Any, gradients: Sequence[Tensor] | str | None = None) -> Program:
     """The Program of fn(*examples): a flat list of kernel calls that can be printed, drawn, changed by passes and run again.
 
     The tensors among the examples become its inputs, in order; what else the function reads (parameters, constants) is part of it.

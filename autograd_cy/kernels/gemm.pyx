@@ -135,7 +135,7 @@ cdef void gemm_run(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, 
     """batched_gemm once the dtype is known to be right and, for large products, the BLAS is bound."""
     cdef double work = <double>m * <double>n * <double>k
     cdef Py_ssize_t itemsize = itemsize_of(dtype)
-    cdef Py_ssize_t t
+    cdef Py_ssize_t _
     # The row stride of a matrix with one row may be anything; BLAS wants at least the length of a row.
     if (k if ta else m) <= 1:
         lda = m if ta else k
@@ -143,7 +143,7 @@ cdef void gemm_run(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, 
         ldb = k if tb else n
     if m <= 1:
         ldc = n
-    for t in range(batch):
+    for _ in range(batch):
         if dtype != FLOAT32 and dtype != FLOAT64:
             int_gemm(dtype, ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
         elif work < SMALL or not fits_blas(m, n, k, lda, ldb, ldc):       # the own kernel takes any size, so that none is refused
