@@ -482,11 +482,11 @@ def test_broadcast_and_transposed_operands_stay_outside():
     assert groups(fused(b, b.map("neg", contiguous(x.buffer, F32, (48,)), out=b.local((48,))))) == [["exp", "neg"]]
 
 
-def test_single_values_only_where_a_loop_takes_them():
+def test_single_values_in_any_place():
     b = Build((40,))
     x = b.given()
     mask = b.map("lt", x, 0.5)
-    assert groups(fused(b, b.map("where", mask, b.map("neg", x), 0.0))) == [["lt", "neg"]]
+    assert groups(fused(b, b.map("where", mask, b.map("neg", x), 0.0))) == [["lt", "neg", "where"]]
 
 
 def test_updates_in_place_keep_their_order():

@@ -389,8 +389,7 @@ cdef int run_iterative(Pass run) except -1:
             node.queued = 0
         else:
             grads = slot_of(run, o, node.n_outputs).grads
-        if n:                                    # none where a graph is cut for a while: see graph/links.pyx
-            node_backward(node, grads, run.create_graph, result)
+        node_backward(node, grads, run.create_graph, result)
         if run.captures is not None or node.watchers != NULL:
             observe(run, node, grads)
         for i in range(node.n_outputs):

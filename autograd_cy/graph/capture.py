@@ -8,28 +8,26 @@ from typing import NamedTuple
 
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.backward import grad
-from autograd_cy.engine.creation import empty_like
+from autograd_cy.engine.modes import enable_grad
 from autograd_cy.engine.tensor import Tensor
 
 from .calls import watch_calls
 from .guards import snapshot
-from .links import Cut, dependencies, has_graph, history_of, last_node
-from .program import Program
+from .links import attach, dependencies, has_graph, last_node, saved_addresses, strided
+from .program import EXTERNAL, INPUT, Program
 from .recorder import Recording
-from .trees import flatten
-
+from .trees import flatten, unflatten
 
 _one_at_a_time = threading.RLock()       # the kernels' table leads through one recorder: another thread's capture waits
 
 
 class Trace(NamedTuple):
-    """One captured call: its result, the programs, and what must hold for a replay to be right.
+    """One captured call: its result, the program, and what must hold for a replay to be right.
 
-    program: what the call does; backward: for a result with a graph, the program from gradients of `differentiable` outputs
-    (numbers among the flat results) to gradients of `sources` (tensors; `gradient_views`: a view or None each).
-    aliases: for each flat result, the number of the argument or the outside tensor that it is, or None. leaves: (leaf, view or None)
-    pairs for gradients that the call set; a leaf among the arguments is its number. expected: what leaves' gradients had to be
-    (links.moved).
+    aliases: for each flat result, what else it is: None, the number of an argument, an outside tensor, ("same", number of an earlier
+    result), or ("grad", leaf). leaves: (leaf, view or None) pairs for gradients that the call set; a leaf among the arguments is its
+    number. expected: what leaves' gradients had to be (links.moved). kept: (leaf, buffer id) for gradients that were there and are
+    added to or read. graph: of a function whose result needs gradients.
     """
 
     result: object
@@ -38,80 +36,180 @@ class Trace(NamedTuple):
     aliases: tuple
     leaves: tuple
     expected: tuple
+    kept: tuple
     snapshot: object
-    backward: Program | None = None
-    differentiable: tuple = ()
-    sources: tuple = ()
-    gradient_views: tuple = ()
+    graph: object = None
 
 
-def trace(fn, args=(), kwargs=None, watched=True, wanted=None, guards=None, lasting=False):
+def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
     """Call `fn` under capture. CaptureError, naming the line, where a replay could not be faithful.
 
-    watched: look for what the function itself changes, prints, draws. wanted: tensors to differentiate by; by default everything
-    that the result's graph leads to. guards: the snapshot of an earlier capture of the same function, which still
-    holds. lasting: the program will stand for later calls, so memory that can't be watched is an error, too.
+    watched: look for what the function itself changes, prints, draws. guards: the snapshot of an earlier capture of the same
+    function, which still holds. lasting: the program will stand for later calls, so memory that can't be watched is an error, too.
     """
     kwargs = kwargs or {}
-    arguments = flatten((args, kwargs))[0]
+    given, description = flatten((args, kwargs))
+    arguments = [_leaf_of(t) for t in given]
+    if any(a is not b for a, b in zip(arguments, given, strict=True)):
+        args, kwargs = unflatten(description, arguments)
     known = guards is not None
     guards = guards if known else snapshot(fn, args, kwargs)
-    since, histories = last_node(), [history_of(t) for t in arguments]
-    recording = Recording(arguments)
-    backward = {}
-    calls = watch_calls(states=not known)
+    since = last_node()
+    recording = Recording(arguments, since if lasting else -1)
+    calls, graph = watch_calls(states=not known), None
     with _one_at_a_time, recording, calls:
         result = fn(*args, **kwargs)
         tensors, tree = flatten(result)
-        for t, history in zip(arguments, histories, strict=True):
-            if history_of(t) != history:
-                raise CaptureError(f"the captured call writes to an argument of shape {t.shape} in place, by an operation that gradients "
-                                   f"pass through: a replay would not change the argument's graph. Write to a clone() and return it")
         numbers = [k for k, t in enumerate(tensors) if t.requires_grad and has_graph(t)]
         if numbers and not recording.went_back:
-            backward = _capture_backward(recording, tensors, numbers, arguments, since, wanted)
+            graph = Graph(recording, [tensors[k] for k in numbers], numbers, arguments, given, since)
     if watched:
         _refuse_what_changes(guards, calls)
     names = guards.tensors()
     recording.give_names(names)
-    views = [recording.view_of(t) for t in tensors]
     number = {id(t): k for k, t in enumerate(arguments)}
     leaves = tuple((number.get(id(leaf), leaf), None if leaf.grad is None else recording.view_of(leaf.grad))
                    for leaf, _, _ in recording.leaves.values())
     named = {id(t): name for name, t in names}
     gradients = [(f"input{leaf}" if type(leaf) is int else named.get(id(leaf), f"leaf{k}"), view) for k, (leaf, view) in enumerate(leaves)]
-    expected = tuple((number.get(id(leaf), leaf), None if before is None else before.data_ptr() if recording.touches(before) else 0)
-                     for leaf, before, mattered in recording.leaves.values() if mattered)
-    outside = {id(t): t for _, t in names} | number
-    aliases = tuple(outside.get(id(t)) for t in tensors)
-    title = getattr(fn, "__qualname__", type(fn).__name__)
+    expected, kept = _gradients_before(recording, number)
     if lasting:
-        _refuse_hidden_memory(recording, [before for _, before, _ in recording.leaves.values()] + backward.get("sources", []))
-    if not backward:
-        return Trace(result, tree, recording.program(views, gradients, title), aliases, leaves, expected, guards)
-    found = [None if g is None else recording.view_of(g) for g in backward["gradients"]]
-    program, second = recording.halves(views, [recording.view_of(g) for g in backward["seeds"]], found)
-    return Trace(result, tree, program._replace(title=title), aliases, leaves, expected, guards,
-                 second._replace(title=f"backward of {title}"), tuple(numbers), tuple(backward["sources"]), tuple(found))
+        _refuse_hidden_memory(recording, [before for _, before, _ in recording.leaves.values()] + (graph.inner if graph else []))
+    aliases = _aliases(tensors, {id(t): t for _, t in names} | number, leaves)
+    views = [recording.view_of(t) for t in tensors]
+    title = getattr(fn, "__qualname__", type(fn).__name__)
+    if graph is None:
+        program = recording.program(views, gradients, title)
+        if recording.went_back:                   # the graph is used up; a replay gives results without one, too
+            tensors = [t.detach() if alias is None and t.requires_grad else t for t, alias in zip(tensors, aliases, strict=True)]
+    else:
+        program = graph.finish(views, aliases, title)
+        tensors = graph.wrapped(tensors)
+    tensors = [given[alias] if type(alias) is int else t for t, alias in zip(tensors, aliases, strict=True)]
+    return Trace(unflatten(tree, tensors), tree, program, aliases, leaves, expected, kept, guards, graph)
 
 
-def _capture_backward(recording, tensors, numbers, arguments, since, wanted):
-    """Go back from the results once, with gradients that a run will bind anew."""
-    outputs = [tensors[k] for k in numbers]
-    sources = [t for t in arguments if t.requires_grad]
-    leaves, older = dependencies(outputs, since, sources)
-    if older is not None:
-        raise CaptureError(f"the result depends on a graph that was made before the captured call ({older.name()}): make the graph "
-                           f"inside the function, or detach() what comes from outside")
-    known = {id(t) for t in sources}
-    sources += [leaf for leaf in leaves if id(leaf) not in known]
-    if wanted is not None:
-        sources = list(wanted)
-    seeds = [empty_like(t) for t in outputs]
-    recording.divide(seeds, [f"gradient{k}" for k in numbers])
-    with Cut(arguments):
-        gradients = grad(outputs, sources, seeds, retain_graph=True, allow_unused=True) if sources else []
-    return {"seeds": seeds, "sources": sources, "gradients": gradients}
+def _leaf_of(t):
+    """What the captured function sees of an argument: itself, or, where a graph lies behind it, a leaf on the same memory."""
+    return t if t.grad_fn is None else t.detach().requires_grad_()
+
+
+def _gradients_before(recording, number):
+    """(what the leaves' gradients must be, (leaf, buffer id) of those whose memory the program uses)."""
+    expected, kept = [], []
+    for leaf, before, mattered in recording.leaves.values():
+        if not mattered:
+            continue
+        place = number.get(id(leaf), leaf)
+        if before is None:
+            expected.append((place, None))
+        elif not recording.touches(before):
+            expected.append((place, 0))
+        elif before.shape == leaf.shape and before.stride() == leaf.stride() and before.storage_offset() == 0:
+            expected.append((place, 1))
+            kept.append((place, recording.view_of(before).buffer))
+        else:
+            expected.append((place, before.data_ptr()))
+    return tuple(expected), tuple(kept)
+
+
+def _aliases(tensors, outside, leaves):
+    """What results are, besides themselves."""
+    found, first = [], {}
+    gradients = {id(leaf.grad): leaf for leaf, view in leaves if type(leaf) is not int and view is not None}
+    for k, t in enumerate(tensors):
+        alias = outside.get(id(t))
+        if alias is None and id(t) in first:
+            alias = "same", first[id(t)]
+        elif alias is None and id(t) in gradients:
+            alias = "grad", gradients[id(t)]
+        first.setdefault(id(t), k)
+        found.append(alias)
+    return tuple(found)
+
+
+class Graph:
+    """The graph of a captured function's results: kept, so that its gradients can be captured when and as they are asked for.
+
+    numbers: which of the flat results have one. sources: what they are differentiated by (arguments that need gradients, then
+    leaves outside); inner: the same as the captured function saw them.
+    """
+
+    def __init__(self, recording, outputs, numbers, arguments, given, since):
+        self.recording, self.outputs, self.numbers = recording, outputs, tuple(numbers)
+        self.inner = [t for t in arguments if t.requires_grad]
+        self.sources = [g for t, g in zip(arguments, given, strict=True) if t.requires_grad]
+        leaves, older = dependencies(outputs, since)
+        if older is not None:
+            raise CaptureError(f"the result depends on a graph that was made before the captured call ({older.name()}): make the graph "
+                               f"inside the function, or detach() what comes from outside")
+        known = {id(t) for t in self.inner}
+        rest = [leaf for leaf in leaves if id(leaf) not in known]
+        self.inner += rest
+        self.sources += rest
+        self.addresses = saved_addresses(outputs, since)
+
+    def finish(self, views, aliases, title):
+        """The forward program."""
+        for view, alias, k in zip(views, aliases, range(len(views)), strict=True):
+            buffer = self.recording.kind_of(view)
+            if k in self.numbers and alias is None and buffer in (INPUT, EXTERNAL):
+                raise CaptureError("a result is a view of an argument or of a tensor outside: what is written into it later would have to "
+                                   "change their graphs; return a clone()")
+        self.program, self.read = self.recording.forward(views, self.addresses, title)
+        return self.program
+
+    def wrapped(self, tensors):
+        """The results with one node as their history, which leads to the sources."""
+        made = [t.detach() if k in self.numbers else t for k, t in enumerate(tensors)]
+        attach([made[k] for k in self.numbers], self.sources, Inner(self.outputs, self.inner, self.sources))
+        return made
+
+    def gradient(self, pattern):
+        """(the Program from gradients of the results to gradients of the sources, a view or None per source).
+
+        pattern: the strides of the gradient of each result, or None where there is none.
+        """
+        used = [k for k, strides in enumerate(pattern) if strides is not None]
+        with _one_at_a_time, self.recording:
+            seeds = [strided(self.outputs[k].shape, pattern[k], self.outputs[k].dtype.code) for k in used]
+            self.recording.divide(seeds, [f"gradient{self.numbers[k]}" for k in used])
+            found = grad([self.outputs[k] for k in used], self.inner, seeds, retain_graph=True, allow_unused=True) if self.inner else ()
+            views = [None if g is None else self.recording.view_of(g) for g in found]
+            inputs = [self.recording.view_of(s) for s in seeds]
+        return self.recording.second(inputs, views, self.program, f"gradient of {self.program.title}"), views
+
+
+class Inner:
+    """The node of results whose graph was made by a capture, or for second derivatives: goes back through that graph."""
+
+    def __init__(self, outputs, inner, sources):
+        self.outputs, self.inner, self.sources = outputs, inner, sources
+
+    def backward(self, gradients, needed):
+        """Gradients of the sources."""
+        used = [k for k, g in enumerate(gradients) if g is not None]
+        wanted = [k for k, need in enumerate(needed) if need]
+        if not used or not wanted:
+            return [None] * len(needed)
+        found = grad([self.outputs[k] for k in used], [self.inner[k] for k in wanted], [gradients[k] for k in used], retain_graph=True,
+                     allow_unused=True)
+        made = [None] * len(needed)
+        for k, value in zip(wanted, found, strict=True):
+            made[k] = value
+        return made
+
+    def differentiate(self, gradients):
+        """Gradients of the sources that can be differentiated again."""
+        seeds = [g.detach().requires_grad_() for g in gradients]
+        with enable_grad():
+            found = grad(self.outputs, self.inner, seeds, create_graph=True, allow_unused=True, materialize_grads=True)
+        made = [g.detach() for g in found]
+        numbers = [k for k, g in enumerate(found) if g.requires_grad]
+        if numbers:
+            attach([made[k] for k in numbers], [*gradients, *self.sources],
+                   Inner([found[k] for k in numbers], [*seeds, *self.inner], [*gradients, *self.sources]))
+        return made
 
 
 def _refuse_what_changes(guards, calls):

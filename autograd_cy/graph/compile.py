@@ -9,14 +9,16 @@ import threading
 import time
 
 from autograd_cy.array.errors import CaptureError
-from autograd_cy.engine.backward import grad
 from autograd_cy.engine.creation import empty
 from autograd_cy.engine.modes import enable_grad, is_grad_enabled
 from autograd_cy.engine.operands import get_default_dtype
+from autograd_cy.engine.random import default_generator
 from autograd_cy.engine.tensor import Tensor
 
-from .capture import trace
-from .links import Replayer, Signature, StateWatch, attach, deliver_gradients, fitting, moved, prepare_gradients, version_of
+from .capture import Inner, trace
+from .links import (
+    Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved, prepare_gradients, versions,
+)
 from .machine import Machine, evaluate
 from .passes import PASSES, optimise
 from .plan import memory_report, plan
@@ -136,17 +138,13 @@ class Compiled:
         return self._latest().program
 
     @property
-    def backward_program(self):
-        """The Program of the gradient, of a compiled function whose result needs one; else None."""
-        return self._latest().backward_program
+    def gradient_program(self):
+        """The Program of the gradient that was asked for last, of a compiled function whose result needs one; else None."""
+        return self._latest().gradient_program
 
     def memory(self):
         """What a run needs, known before it: the peak, the largest buffers and the lines that made them, as text."""
-        entry = self._latest()
-        parts = [memory_report(entry.program, entry.plan)]
-        if entry.backward_program is not None:
-            parts.append(memory_report(entry.backward_program, entry.backward_plan))
-        return "\n\n".join(parts)
+        return "\n\n".join(self._latest().reports())
 
     def entry_for(self, args):
         """The program that would be replayed for these arguments (for over_seeds); None where it would be captured."""
@@ -249,44 +247,35 @@ class _Entry:
     """A Program ready to be replayed, and what must hold for that."""
 
     def __init__(self, owner, found, options, signature):
-        self.signature = signature
+        self.signature, self.step, self._options = signature, owner.step, options
+        self._reuse = "reuse" not in owner._without
         self.tree, self.snapshot, self.expected, self.aliases = found.tree, found.snapshot, found.expected, found.aliases
-        self.step = owner.step
-        self.program = optimise(found.program, evaluate=evaluate, **options)
-        self.plan = plan(self.program, reuse="reuse" not in owner._without)
-        self.machine = Machine(self.program, self.plan)
-        self.backward_program = self.backward_plan = self.backward_machine = None
-        self.is_step = found.backward is None
+        self.program, self.plan, self.machine = self._ready(found.program)
+        self.graph, self.is_step = found.graph, found.graph is None
         index = self.machine.index
-        self.leaves = tuple((leaf, view, 0 if view is None else index[view.buffer]) for leaf, view in found.leaves)
+        self.kept = tuple((leaf, index[buffer]) for leaf, buffer in found.kept if buffer in index)
+        leaves = tuple((leaf, view, 0 if view is None else index[view.buffer]) for leaf, view in found.leaves)
         # Gradients in memory of their own; those that are added to in place stay where they are.
-        self.takes_leaves = any(type(leaf) is int for leaf, *_ in (*self.leaves, *self.expected))
-        self.fresh_leaves = tuple((leaf, view, i) for leaf, view, i in self.leaves
-                                  if view is None or self.machine.buffers[i].kind == LOCAL)
-        gradients = {i for _, view, i in self.fresh_leaves if view is not None}
+        self.leaves = tuple((leaf, view, i) for leaf, view, i in leaves if view is None or self.machine.buffers[i].kind == LOCAL)
+        self.takes_leaves = any(type(leaf) is int for leaf, *_ in (*leaves, *self.expected))
+        gradients = {i for _, view, i in self.leaves if view is not None}
         self.outputs = self.program.outputs
         self.results = tuple(sorted({index[v.buffer] for v in self.outputs if self.machine.buffers[index[v.buffer]].kind == LOCAL}))
         self.own_results = tuple(i for i in self.results if i not in gradients)
-        self.instances, self.backward_instances = [self.machine.instance()], []
-        self.updates = self.machine.updates
-        self.replayer = Replayer(self.instances[0], self.own_results)
         self.is_plain = self.tree is HOLE and self.aliases[0] is None
+        self.updates = self.machine.updates
         self.states = StateWatch([extra[1:] for _, extra in self.updates])
-        if found.backward is not None:
-            self._prepare_backward(found, owner, options)
+        self.instances = [self.machine.instance()]
+        self.replayer = Replayer(self.instances[0], self.own_results)
+        if self.graph is not None:
+            self.read = tuple(sorted(index[b] for b in self.graph.read if b in index))      # what a gradient may read
+            self.generators = [g for _, g in self.snapshot.generators()] + [default_generator]
+            self._gradients = {}                     # pattern -> _Gradient
 
-    def _prepare_backward(self, found, owner, options):
-        self.backward_program = optimise(found.backward, evaluate=evaluate, **options)
-        self.backward_plan = plan(self.backward_program, reuse="reuse" not in owner._without)
-        self.backward_machine = machine = Machine(self.backward_program, self.backward_plan)
-        self.differentiable, self.sources = found.differentiable, found.sources
-        views = iter(self.backward_program.outputs)
-        self.gradient_views = tuple(None if view is None else next(views) for view in found.gradient_views)
-        mine = self.machine.index
-        self.shared = tuple((i, mine[b.id]) for i, b in enumerate(machine.buffers)
-                            if b.kind == EXTERNAL and b.owner is None and b.id in mine)
-        self.backward_results = tuple(sorted({machine.index[v.buffer] for v in self.backward_program.outputs
-                                              if machine.buffers[machine.index[v.buffer]].kind == LOCAL}))
+    def _ready(self, program):
+        program = optimise(program, evaluate=evaluate, **self._options)
+        made = plan(program, reuse=self._reuse)
+        return program, made, Machine(program, made)
 
     # ---- whether it may be replayed
 
@@ -299,63 +288,49 @@ class _Entry:
         leaf = moved(expected)
         if leaf is not None:
             before = next(address for t, address in expected if t is leaf)
-            state = "is gone" if leaf.grad is None else "was not there" if before is None else "is another one"
+            state = "is gone" if leaf.grad is None else "was not there" if before is None else "is laid out in another way"
             return f"the gradient of a leaf of shape {leaf.shape} {state}"
         parameter = self.states.changed()
         return None if parameter is None else f"the optimizer's state of a parameter of shape {parameter.shape} was replaced"
 
-    # ---- replay
+    # ---- replay of a step
 
     def call(self, tensors, args, kwargs):
         if not self.is_step:
             return self._call_function(tensors, args, kwargs)
-        made = self.replayer.run(tensors, _resolved(self.fresh_leaves, tensors) if self.takes_leaves else self.fresh_leaves)
-        if self.is_plain:
-            return made[0]
-        return unflatten(self.tree, [value if alias is None else tensors[alias] if type(alias) is int else alias
-                                     for value, alias in zip(made, self.aliases, strict=True)])
+        leaves, kept = self.leaves, self.kept
+        if self.takes_leaves:
+            leaves, kept = _resolved(leaves, tensors), _resolved(kept, tensors)
+        made = self.replayer.run(tensors, leaves, kept)
+        return made[0] if self.is_plain else unflatten(self.tree, self._results(made, tensors))
 
-    def _made(self, instance, tensors):
-        """The results, flat: made by the run, or an argument or outside tensor itself."""
-        return [instance.tensor(view) if alias is None else tensors[alias] if type(alias) is int else alias
-                for view, alias in zip(self.outputs, self.aliases, strict=True)]
+    def _results(self, made, tensors):
+        """The flat results; those that are something else besides are that."""
+        for k, alias in enumerate(self.aliases):
+            if type(alias) is int:
+                made[k] = tensors[alias]
+            elif type(alias) is tuple:
+                made[k] = made[alias[1]] if alias[0] == "same" else alias[1].grad
+            elif alias is not None:
+                made[k] = alias
+        return made
 
     def repeat(self, times, tensors, before, bar):
         """`times` runs in one go, after the results `before`; all results stacked."""
-        instance = self.instances[0]
-        instance.bind_inputs(tensors)
         total = len(before) + times
         if any(alias is not None or self.machine.index[view.buffer] not in self.own_results
                for view, alias in zip(self.outputs, self.aliases, strict=True)):
             for _ in range(times):                    # a result is memory that the next step writes, or an argument itself
                 before.append(copies(self.call(tensors, (), {})))
             return stacked(before, total)
-        if self.updates:
-            instance.refresh(self.updates)
-        for i in self.own_results:
-            instance.fresh(i, times)
-        leaves = _resolved(self.fresh_leaves, tensors)
-        prepare_gradients(instance, leaves)
-        stacks = [instance.tensor(view, (times,), self.machine.buffers[self.machine.index[view.buffer]].nbytes) for view in self.outputs]
-        done, size = 0, min(times, 16)
-        try:
-            while done < times:
-                size, start = min(size, times - done), time.perf_counter()
-                instance.run(size, self.own_results)
-                done += size
-                bar(len(before) + done)
-                size = max(1, min(size * 8, int(size * SLICE / max(time.perf_counter() - start, 1e-9))))
-        finally:
-            for i in self.own_results:
-                instance.fresh(i)
-            deliver_gradients(instance, leaves)
-        if not before:
-            return unflatten(self.tree, stacks)
-        return joined(self.tree, before, stacks)
+        stacks = run_many(self, self.instances[0], self.updates, _resolved(self.leaves, tensors), _resolved(self.kept, tensors), times,
+                          tensors, lambda done: bar(len(before) + done))
+        return joined(self.tree, before, stacks) if before else unflatten(self.tree, stacks)
 
-    # ---- compiled functions that are one node of the graph
+    # ---- replay of a function whose result is one node of the graph
 
     def _call_function(self, tensors, args, kwargs):
+        states = [(g, g.get_state()) for g in self.generators] if self.machine.needs_interpreter else ()
         instance = self.instances.pop() if self.instances else self.machine.instance()
         instance.bind_inputs(tensors)
         if self.updates:
@@ -364,57 +339,144 @@ class _Entry:
             if instance.is_shared(i):
                 instance.fresh(i)
         instance.run()
-        made = self._made(instance, tensors)
-        attach([made[k] for k in self.differentiable], list(self.sources_of(tensors)), _Call(self, instance, tensors, args, kwargs))
+        made = self._results([instance.tensor(view) for view in self.outputs], tensors)
+        attach([made[k] for k in self.graph.numbers], self.sources_of(tensors), _Call(self, instance, tensors, args, kwargs, states))
         return unflatten(self.tree, made)
 
     def sources_of(self, tensors):
         """What this call's result is differentiated by: arguments that need gradients, then leaves outside."""
         arguments = [t for t in tensors if t.requires_grad]
-        return arguments + list(self.sources[len(arguments):])
+        return arguments + self.graph.sources[len(arguments):]
+
+    def gradient_for(self, pattern):
+        """The program of the gradient for results' gradients with these strides, captured when it is first asked for."""
+        found = self._gradients.get(pattern)
+        if found is None:
+            found = self._gradients[pattern] = _Gradient(self, *self.graph.gradient(pattern))
+            while len(self._gradients) > KEPT:
+                del self._gradients[next(iter(self._gradients))]
+        return found
+
+    @property
+    def gradient_program(self):
+        """The Program of the gradient that was asked for last; None before that."""
+        return next(reversed(self._gradients.values())).program if self.graph is not None and self._gradients else None
+
+    def reports(self):
+        """What its programs need of memory."""
+        found = [memory_report(self.program, self.plan)]
+        if self.graph is not None:
+            found += [memory_report(g.program, g.plan) for g in self._gradients.values()]
+        return found
+
+
+class _Gradient:
+    """The program of a gradient, ready to run: reads memory of the forward run's instance."""
+
+    def __init__(self, entry, program, views):
+        self.program, self.plan, self.machine = entry._ready(program)
+        outputs = iter(self.program.outputs)
+        self.views = tuple(None if view is None else next(outputs) for view in views)
+        buffers, mine = self.machine.buffers, entry.machine.index
+        self.shared = tuple((i, mine[b.id]) for i, b in enumerate(buffers) if b.kind == EXTERNAL and b.owner is None)
+        addresses = {b.owner.data_ptr() for b in buffers if b.kind == EXTERNAL and b.owner is not None}
+        theirs = entry.machine.buffers
+        reads = {there for _, there in self.shared} | {i for i in entry.read if theirs[i].kind == EXTERNAL and theirs[i].owner.data_ptr() in addresses}
+        self.checked = tuple(k for k, i in enumerate(entry.read) if i in reads)       # places in entry.read whose versions matter
+        self.results = tuple(sorted({self.machine.index[v.buffer] for v in self.program.outputs
+                                     if buffers[self.machine.index[v.buffer]].kind == LOCAL}))
+        self.instances = []
+
+    def run(self, forward, seeds):
+        """Gradients of the sources (None: they do not matter)."""
+        instance = self.instances.pop() if self.instances else self.machine.instance()
+        try:
+            instance.bind_inputs(seeds)
+            for here, there in self.shared:
+                instance.share(here, forward, there)
+            for i in self.results:
+                instance.fresh(i)
+            instance.run()
+            return [None if view is None else instance.tensor(view) for view in self.views]
+        finally:
+            let_go(instance, self.results)
+            self.instances.append(instance)
 
 
 class _Call:
-    """One call of a compiled function, for its node: holds the memory that the backward program reads."""
+    """One replayed call of a compiled function, for its node: holds the memory that the gradient reads."""
 
-    def __init__(self, entry, instance, tensors, args, kwargs):
-        self.entry, self.instance, self.tensors, self.args, self.kwargs = entry, instance, tensors, args, kwargs
-        self.read = [*tensors, *entry.sources_of(tensors)]
-        self.versions = [version_of(t) for t in self.read]
+    def __init__(self, entry, instance, tensors, args, kwargs, states):
+        self.entry, self.instance, self.tensors, self.args, self.kwargs, self.states = entry, instance, tensors, args, kwargs, states
+        self.versions = versions(instance, entry.read)
 
     def __del__(self):
         self.entry.instances.append(self.instance)
 
     def backward(self, gradients, needed):
-        """Gradients of the sources from gradients of the outputs (None: zero)."""
+        """Gradients of the sources from gradients of the outputs (None: there is none)."""
         entry = self.entry
-        self._check_versions()
-        instance = entry.backward_instances.pop() if entry.backward_instances else entry.backward_machine.instance()
-        try:
-            seeds = [fitting(g, view) for g, view in zip(gradients, entry.backward_program.inputs, strict=True)]
-            instance.bind_inputs(seeds)
-            for here, there in entry.shared:
-                instance.share(here, self.instance, there)
-            for i in entry.backward_results:
-                instance.fresh(i)
-            instance.run()
-            return [None if view is None else instance.tensor(view) for view in entry.gradient_views]
-        finally:
-            entry.backward_instances.append(instance)
+        seeds = [g for g in gradients if g is not None]
+        found = entry.gradient_for(tuple(None if g is None else g.stride() for g in gradients))
+        now = versions(self.instance, entry.read)
+        for k in found.checked:
+            if now[k] != self.versions[k]:
+                name = entry.machine.buffers[entry.read[k]].name or "a result, or a value inside"
+                raise RuntimeError(f"a value that a compiled function needs for its gradient ({name}) was changed in place afterwards; "
+                                   f"use an out-of-place operation, or clone() the value before changing it")
+        return found.run(self.instance, seeds)
 
     def differentiate(self, gradients):
-        """As `backward`, as operations that can be differentiated again: the function runs as it is."""
-        sources = self.entry.sources_of(self.tensors)
-        with enable_grad():
-            result = flatten(self.entry.step(*self.args, **self.kwargs))[0]
-        outputs = [result[k] for k in self.entry.differentiable]
-        return grad(outputs, sources, gradients, create_graph=True, allow_unused=True, materialize_grads=True)
+        """As `backward`, as operations that can be differentiated again: the function runs once more, as it is."""
+        entry = self.entry
+        if entry.machine.written:
+            raise RuntimeError("second derivatives of a compiled function that changes memory outside: it can't be run again to get them; "
+                               "call the function without compile")
+        before = [(g, g.get_state()) for g, _ in self.states]
+        inner = [t if t.grad_fn is None else t.detach().requires_grad_() for t in self.tensors]
+        args, kwargs = unflatten(flatten((self.args, self.kwargs))[1], inner)
+        try:
+            for generator, state in self.states:
+                generator.set_state(state)
+            with enable_grad():
+                result = flatten(entry.step(*args, **kwargs))[0]
+        finally:
+            for generator, state in before:
+                generator.set_state(state)
+        sources = entry.sources_of(self.tensors)
+        arguments = [t for t in inner if t.requires_grad]
+        return Inner([result[k] for k in entry.graph.numbers], arguments + sources[len(arguments):], sources).differentiate(gradients)
 
-    def _check_versions(self):
-        for t, version in zip(self.read, self.versions, strict=True):
-            if version_of(t) != version:
-                raise RuntimeError(f"a value of shape {t.shape} that a compiled function needs for its gradient was changed in place "
-                                   f"afterwards; use an out-of-place operation, or clone() the value before changing it")
+
+def run_many(entry, instance, updates, leaves, kept, times, tensors, progress=None):
+    """`times` runs of a step on one instance; flat results stacked. What is interrupted ends after a whole step."""
+    machine = entry.machine
+    instance.bind_inputs(tensors)
+    if updates:
+        instance.refresh(updates)
+    for i in entry.own_results:
+        instance.fresh(i, times)
+    bind_gradients(instance, kept)
+    prepare_gradients(instance, leaves)
+    stacks = [instance.tensor(view, (times,), machine.buffers[machine.index[view.buffer]].nbytes) for view in entry.outputs]
+    done, size, failed = 0, min(times, 16), True
+    try:
+        while done < times:
+            size, start = min(size, times - done), time.perf_counter()
+            instance.run(size, entry.own_results)
+            done += size
+            if progress is not None:
+                progress(done)
+            size = max(1, min(size * 8, int(size * SLICE / max(time.perf_counter() - start, 1e-9))))
+        failed = False
+    except KeyboardInterrupt:
+        failed = False
+        raise
+    finally:
+        for i in entry.own_results:
+            instance.fresh(i)
+        (clear_gradients if failed else functools.partial(deliver_gradients, instance))(leaves)
+    return stacks
 
 
 # ---- small things
@@ -434,8 +496,9 @@ def _sharing(tensors):
 
 def _structure(found):
     """What two captures of one call must have in common."""
-    external = tuple(b.owner.data_ptr() for b in found.program.buffers if b.kind == EXTERNAL and b.owner is not None)
-    return (found.program.structure(), None if found.backward is None else found.backward.structure(), found.tree, external)
+    kept = {buffer for _, buffer in found.kept}                    # gradients may be other memory at each call
+    external = tuple(b.owner.data_ptr() for b in found.program.buffers if b.kind == EXTERNAL and b.id not in kept)
+    return found.program.structure(), found.tree, external
 
 
 def _difference(before, now):
@@ -445,7 +508,7 @@ def _difference(before, now):
             return f"instruction {k} was {one[1]} and then {other[1]}, or read other values"
     if len(before[0][1]) != len(now[0][1]):
         return f"{len(before[0][1])} instructions and then {len(now[0][1])}"
-    if before[2] != now[2]:
+    if before[1] != now[1]:
         return "the result has another structure, or other numbers in it"
     return "a number that it made a tensor of, or memory that it used, was another one"
 

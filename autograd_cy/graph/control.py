@@ -116,7 +116,10 @@ class _WallGradient:
     def run(self, inputs, outputs):
         """Go back through the graph that the wall's last run at this place made."""
         key, *given = inputs
-        results, arguments = self.wall.graphs[key.data_ptr()]
+        found = self.wall.graphs.get(key.data_ptr())
+        if found is None:                             # a gradient captured later on: the numbers do not matter
+            return
+        results, arguments = found
         wanted = [t for t, w in zip(arguments, self.wall.wants, strict=True) if w] + self.wall.leaves
         found = grad([results[k] for k in self.wall.differentiable], wanted, given, retain_graph=True, allow_unused=True)
         with no_grad():

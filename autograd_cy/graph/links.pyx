@@ -2,6 +2,9 @@
 #
 # Relies on the engine's nodes and on machine. compile relies on it.
 
+import gc
+from types import ModuleType
+
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -11,7 +14,7 @@ from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, layout_strided, same_layout, strides_tuple
-from autograd_cy.array.storage cimport Storage, storage_incref
+from autograd_cy.array.storage cimport Storage, storage_decref, storage_incref, storage_new
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, free_nodes, is_node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.modes cimport grad_enabled
@@ -44,15 +47,6 @@ def last_node():
 def has_graph(Tensor t not None):
     """Whether an operation that can still be differentiated made the tensor."""
     return t.node != NULL and not (<Node> t.node).released
-
-
-def history_of(Tensor t not None):
-    """What the tensor's gradient goes to: (number of its node, which output), (-1, 0) for a leaf; None where it needs none."""
-    if not t.needs_grad:
-        return None
-    if t.node == NULL:
-        return -1, 0
-    return (<Node> t.node).seq, t.output_nr
 
 
 def dependencies(outputs, long long since, known=()):
@@ -91,23 +85,89 @@ def dependencies(outputs, long long since, known=()):
     return leaves, older
 
 
-cdef class Cut:
-    """Graphs end at these tensors while the block runs: what is behind an argument is no part of a function of it."""
+def saved_addresses(outputs, long long since):
+    """Where the memory of every value lies that a backward pass from these outputs could read: addresses of storages."""
+    cdef list stack = [<object> (<Tensor> t).node for t in outputs if (<Tensor> t).node != NULL]
+    cdef set seen = set()
+    cdef set found = set()
+    cdef PyObject* target
+    cdef Node node
+    cdef int i
+    while stack:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        node = <Node> o
+        if node.seq <= since:
+            continue
+        for i in range(node.n_saved):
+            if node.saved[i].storage != NULL:
+                found.add(<size_t> node.saved[i].storage.data)
+        if node.attrs != NULL:
+            add_tensors(<object> node.attrs, found, 4)
+        if node.extra != NULL:
+            add_tensors(<object> node.extra, found, 4)
+        for i in range(node.n_edges):
+            target = node.edges[i].target
+            if target != NULL and is_node(target):
+                stack.append(<object> target)
+    return found
 
-    cdef list nodes, counts
 
-    def __init__(self, tensors):
-        self.nodes = list({id(node): node for node in [<object> (<Tensor> t).node for t in tensors if (<Tensor> t).node != NULL]}.values())
+cdef add_tensors(o, set found, int depth):
+    """The addresses of the tensors in an attribute: itself, in a tuple, held by an index."""
+    if isinstance(o, Tensor):
+        found.add(<size_t> (<Tensor> o).storage.data)
+    elif depth and not isinstance(o, (str, int, float, type, ModuleType)):
+        for part in gc.get_referents(o):
+            add_tensors(part, found, depth - 1)
 
-    def __enter__(self):
-        self.counts = []
-        for node in self.nodes:
-            self.counts.append((<Node> node).n_edges)
-            (<Node> node).n_edges = 0
 
-    def __exit__(self, *exception):
-        for node, count in zip(self.nodes, self.counts, strict=True):
-            (<Node> node).n_edges = count
+def versions(Instance instance not None, indices):
+    """How often each of these buffers' memory was changed in place."""
+    cdef Py_ssize_t i
+    found = []
+    for index in indices:
+        i = index
+        found.append(instance.storages[i].version)
+    return found
+
+
+def let_go(Instance instance not None, indices):
+    """Leave the memory of results to the tensors that were made on it."""
+    cdef Py_ssize_t i
+    for index in indices:
+        i = index
+        if instance.storages[i] != NULL:
+            storage_decref(instance.storages[i])
+            instance.storages[i] = NULL
+
+
+def strided(shape, strides, int dtype):
+    """A tensor with these strides, whose values are not set; TypeError where several indices would name one element."""
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t lowest = 0, highest = 0
+    cdef Layout* layout
+    cdef Storage* storage
+    cdef int i
+    for i in range(<int> len(shape)):
+        sizes[i], steps[i] = shape[i], strides[i]
+        if sizes[i] == 0:
+            lowest = highest = 0
+            break
+        if steps[i] < 0:
+            lowest += (sizes[i] - 1) * steps[i]
+        else:
+            highest += (sizes[i] - 1) * steps[i]
+    for i in range(<int> len(shape)):
+        sizes[i], steps[i] = shape[i], strides[i]
+    layout = layout_strided(<int> len(shape), sizes, steps)
+    storage = storage_new(max((highest - lowest + 1) * itemsize_of(dtype), 1))
+    made = <object> tensor_wrap(storage, layout, storage.data - lowest * itemsize_of(dtype), dtype)
+    Py_DECREF(made)
+    return made
 
 
 def attach(list outputs, list inputs, call):
@@ -166,6 +226,20 @@ def prepare_gradients(Instance instance not None, gradients):
                 and (<Tensor> old).storage.refs == 2:
             continue
         instance.fresh(index)
+
+
+def clear_gradients(leaves):
+    """After a run that failed: what it would have made is not there."""
+    for leaf, _, _ in leaves:
+        set_grad(<Tensor> leaf, NULL)
+
+
+def bind_gradients(Instance instance not None, kept):
+    """Let buffers be the memory of gradients that leaves have already: (leaf, buffer index) pairs."""
+    cdef Tensor g
+    for leaf, index in kept:
+        g = <Tensor> (<Tensor> leaf).grad_
+        instance.take(index, g.storage, g.storage.data)
 
 
 def deliver_gradients(Instance instance not None, gradients):
@@ -247,8 +321,8 @@ cdef class Replayer:
         place.index, place.offset, place.dtype = self.instance.machine.index.get(view.buffer, -1), view.offset, view.dtype
         return 0
 
-    cpdef object run(self, tensors, leaves):
-        """Run once on these arguments; the flat results as a list."""
+    cpdef object run(self, tensors, leaves, kept):
+        """Run once on these arguments; the flat results as a list. leaves, kept: as of prepare_gradients and bind_gradients."""
         cdef Instance instance = self.instance
         cdef Py_ssize_t i, done
         cdef Place* place
@@ -263,6 +337,8 @@ cdef class Replayer:
             storage = instance.storages[self.fresh[i]]
             if storage == NULL or storage.refs > 1:
                 instance.fresh(self.fresh[i])
+        if kept:
+            bind_gradients(instance, kept)
         prepare_gradients(instance, leaves)
         if instance.machine.work < SHORT:
             done = instance.run_times(1, NULL, 0)
@@ -272,6 +348,7 @@ cdef class Replayer:
         for i in range(self.n_written):
             instance.storages[self.written[i]].version += 1
         if done == 0:
+            clear_gradients(leaves)
             instance.fail()
         deliver_gradients(instance, leaves)
         results = []
@@ -286,40 +363,34 @@ cdef class Replayer:
         return results
 
 
+cdef bint is_plain_gradient(Tensor leaf) noexcept:
+    cdef Tensor g = <Tensor> leaf.grad_
+    return same_layout(g.layout, leaf.layout) and g.dtype_ == leaf.dtype_ and g.data == g.storage.data
+
+
+def has_plain_gradient(Tensor leaf not None):
+    """Whether the gradient is laid out as the leaf is and begins where its storage does: a run can be bound to it, whatever it is."""
+    return leaf.grad_ != NULL and is_plain_gradient(leaf)
+
+
 def moved(expectations):
     """The first leaf whose gradient is not what the program expects; None where all are.
 
-    expectations: (leaf, None: no gradient; 0: some gradient; else the address of its data).
+    expectations: (leaf, None: no gradient; 0: some gradient; 1: one laid out as the leaf, in memory of its own; else the address).
     """
     cdef Tensor leaf
     for leaf, address in expectations:
         if leaf.grad_ == NULL:
             if address is not None:
                 return leaf
-        elif address is None or (address and <size_t> (<Tensor> leaf.grad_).data != address):
+        elif address is None:
+            return leaf
+        elif address == 1:
+            if not is_plain_gradient(leaf):
+                return leaf
+        elif address and <size_t> (<Tensor> leaf.grad_).data != address:
             return leaf
     return None
-
-
-def fitting(gradient, view):
-    """The gradient as a program reads it: of this dtype and these strides; zeros for None."""
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Layout* layout
-    cdef int i
-    if gradient is not None and (<Tensor?> gradient).dtype_ == view.dtype and strides_tuple((<Tensor> gradient).layout) == view.strides:
-        return gradient
-    for i in range(<int> len(view.shape)):
-        shape[i], strides[i] = view.shape[i], view.strides[i]
-    layout = layout_strided(<int> len(view.shape), shape, strides)
-    made = <object> tensor_new(layout, view.dtype)
-    Py_DECREF(made)
-    layout_decref(layout)
-    if gradient is None:
-        memset((<Tensor> made).data, 0, (<Tensor> made).layout.numel * itemsize_of(view.dtype))
-    else:
-        copy_into(<Tensor> made, <Tensor> gradient)
-    return made
 
 
 # ---- whether a program fits a call
@@ -426,6 +497,3 @@ def shares_memory(Tensor a not None, Tensor b not None):
     return a.storage == b.storage
 
 
-def version_of(Tensor t not None):
-    """How often the tensor's memory was changed in place."""
-    return t.storage.version

@@ -9,7 +9,7 @@ from autograd_cy.kernels.table cimport Loop, Operand
 cdef struct Step:
     int kind
     int n_operands
-    Py_ssize_t n              # elements of a loop; maps of a group
+    Py_ssize_t n              # elements of a loop
     char** p                  # addresses of the operands (NULL: an option not in use)
     Py_ssize_t* ints
     double* numbers
@@ -17,7 +17,10 @@ cdef struct Step:
     Loop loop
     const Loop* variants
     long long* counter        # of an update: the steps so far
-    Py_ssize_t place          # (while building) index of the first address, integer, number, operand
+    int dtype                 # of a map in a group, and what it is in a chain: see lowering.Step
+    int chained, action, other
+    bint stored
+    Py_ssize_t place          # index of the first address, integer, number, operand (-1: none)
     Py_ssize_t int_place, number_place, operand_place
 
 cdef struct Use:              # where the address of a buffer stands
@@ -38,21 +41,17 @@ cdef class Machine:
     cdef readonly list written            # indices of EXTERNAL buffers that a run changes
     cdef readonly Py_ssize_t arena_bytes, scratch_bytes, work
     cdef Step* steps
-    cdef Py_ssize_t n_steps, n_all        # steps of the program; with the maps inside of groups
-    cdef list uses                        # per buffer index: [(step, operand, offset)]
+    cdef Py_ssize_t n_steps, n_all        # steps of the program; with those inside of groups
     cdef Use* all_uses
-    cdef Py_ssize_t* first_use
-    cdef list ints, numbers
+    cdef Py_ssize_t* first_use            # of each buffer, and of the scratch memory at last
     cdef Py_ssize_t* int_pool
+    cdef double* number_pool
     cdef Py_ssize_t n_numbers, n_addresses, n_operands
     cdef dict constant_places
     cdef Storage* constants
     cdef readonly bint needs_interpreter  # Python is called inside
     cdef place_constants(self)
-    cdef lower(self, Py_ssize_t i, instruction)
-    cdef lower_map(self, Step* step, instruction)
-    cdef lower_part(self, Py_ssize_t i, part)
-    cdef list uses_of_scratch(self)
+    cdef load(self, list steps)
 
 cdef class Instance:
     cdef readonly Machine machine

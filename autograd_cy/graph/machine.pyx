@@ -19,14 +19,18 @@ from autograd_cy.array.storage cimport (
 from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
 from autograd_cy.engine.updates cimport CountedState
 from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
-from autograd_cy.kernels.table cimport ALL_VECTORS, BLOCK, FIRST_SCALAR, K, LAST_SCALAR, Operand
+from autograd_cy.kernels.table cimport BLOCK, K, Link, Operand
 
-from autograd_cy import ops
-from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Buffer, Program, coalesced
+from autograd_cy.graph.lowering import lower
+from autograd_cy.graph.program import CONSTANT, EXTERNAL, LOCAL, Buffer, Program
+from autograd_cy.ops.chains import LOAD, STORE
 
 cdef enum:
     MAX_GROUP_OPERANDS = 6    # of one map in a group
+    MAX_CHAIN = 32            # maps, as in lowering.py
     MAX_RANK = 16
+
+cdef Py_ssize_t CHAIN_LOAD = LOAD, CHAIN_STORE = STORE
 
 cdef enum Kind:
     LOOP
@@ -49,61 +53,107 @@ cdef enum Kind:
     RMSPROP
     CALL
     GROUP
+    PART
+    FILL
 
 cdef dict KINDS = {
     "copy": COPY, "reduce": REDUCE, "gemm": GEMM, "softmax": SOFTMAX, "softmax_backward": SOFTMAX_BACKWARD,
     "cross_entropy": CROSS_ENTROPY, "cross_entropy_backward": CROSS_ENTROPY_BACKWARD, "outside_unit": OUTSIDE_UNIT,
     "index_offsets": INDEX_OFFSETS, "gather": GATHER, "scatter": SCATTER, "scatter_add": SCATTER_ADD, "sgd": SGD, "adam": ADAM,
-    "rmsprop": RMSPROP, "call": CALL, "group": GROUP, "map": LOOP,
+    "rmsprop": RMSPROP, "call": CALL, "group": GROUP, "part": PART, "fill": FILL, "map": LOOP, "strided": STRIDED,
+    "small_gemm": SMALL_GEMM,
 }
+
+
+def has_loop(int loop, int dtype, int variant):
+    """Whether the table of kernels has this loop."""
+    return K.loops[loop][dtype][variant] != NULL
+
+
+def tile(int dtype):
+    """Elements of a chain's tile; 0: no chains."""
+    return K.chain_bytes // itemsize_of(dtype)
 
 
 cdef class Machine:
     """A Program made ready to run. `plan` says where LOCAL buffers lie: offsets {buffer id: byte}, nbytes."""
 
     def __init__(self, program, plan):
-        cdef Py_ssize_t i, k, total
         self.program, self.plan = program, plan
         self.buffers = list(program.buffers)
         self.index = {b.id: i for i, b in enumerate(self.buffers)}
-        self.uses = [[] for _ in self.buffers]
-        self.sources, self.updates, self.ints, self.numbers = [], [], [], []
+        self.index["scratch"] = len(self.buffers)
         self.written = sorted({self.index[v.buffer] for instruction in program.instructions for v in instruction.writes
                                if self.buffers[self.index[v.buffer]].kind == EXTERNAL})
+        self.updates = []
         self.arena_bytes, self.n_steps = plan.nbytes, len(program.instructions)
-        self.n_all = self.n_steps + sum([len(instruction.extra) for instruction in program.instructions if instruction.kernel == "group"])
-        self.steps = <Step*> calloc(max(self.n_all, 1), sizeof(Step))
-        if self.steps == NULL:
-            raise MemoryError("out of memory for the steps of a program")
+        steps, inner = lower(program, has_loop, tile)
+        self.sources = [step.source for step in steps]
+        self.work = sum([step.work for step in steps])
         self.place_constants()
-        total = self.n_steps
-        for i, instruction in enumerate(program.instructions):
-            self.lower(i, instruction)
-            if instruction.kernel == "group":
-                self.steps[i].n = len(instruction.extra)
-                self.ints[self.steps[i].int_place] = total
-                for part in instruction.extra:
-                    self.lower_part(total, part)
-                    total += 1
-        self.int_pool = <Py_ssize_t*> calloc(len(self.ints) + 1, sizeof(Py_ssize_t))
-        self.all_uses = <Use*> calloc(sum([len(u) for u in self.uses]) + 1, sizeof(Use))
-        self.first_use = <Py_ssize_t*> calloc(len(self.uses) + 1, sizeof(Py_ssize_t))
-        if self.int_pool == NULL or self.all_uses == NULL or self.first_use == NULL:
+        self.load(steps + inner)
+
+    cdef load(self, list steps):
+        """Make C arrays of the steps."""
+        cdef Py_ssize_t i, k, n_ints = 0, n_uses = 0
+        cdef Py_ssize_t* ints
+        cdef Step* step
+        cdef list uses = [[] for _ in range(len(self.buffers) + 1)]
+        self.n_all = len(steps)
+        for given in steps:
+            n_ints += len(given.ints)
+            self.n_numbers += len(given.numbers)
+            n_uses += len(given.addresses)
+        self.steps = <Step*> calloc(self.n_all + 1, sizeof(Step))
+        self.int_pool = <Py_ssize_t*> calloc(n_ints + 1, sizeof(Py_ssize_t))
+        self.number_pool = <double*> calloc(self.n_numbers + 1, sizeof(double))
+        self.all_uses = <Use*> calloc(n_uses + 1, sizeof(Use))
+        self.first_use = <Py_ssize_t*> calloc(len(uses) + 1, sizeof(Py_ssize_t))
+        if self.steps == NULL or self.int_pool == NULL or self.number_pool == NULL or self.all_uses == NULL or self.first_use == NULL:
             raise MemoryError("out of memory for the steps of a program")
-        for i, value in enumerate(self.ints):
-            self.int_pool[i] = value
+        n_ints = self.n_numbers = 0
+        for i, given in enumerate(steps):
+            step = &self.steps[i]
+            step.kind, step.n_operands, step.n = KINDS[given.kind], given.n_operands, given.n
+            step.place, step.int_place, step.number_place, step.operand_place = self.n_addresses, n_ints, self.n_numbers, -1
+            self.n_addresses += step.n_operands
+            for value in given.ints:
+                self.int_pool[n_ints] = value
+                n_ints += 1
+            for value in given.numbers:
+                self.number_pool[self.n_numbers] = value
+                self.n_numbers += 1
+            for k, buffer, offset in given.addresses:
+                (<list> uses[self.index[buffer]]).append((i, k, offset))
+                if buffer == "scratch":
+                    self.scratch_bytes = max(self.scratch_bytes, <Py_ssize_t> offset + BLOCK * 8)
+            if given.strided:
+                step.operand_place = self.n_operands
+                self.n_operands += step.n_operands
+            if given.loop is not None:
+                loop, step.dtype, variant = given.loop
+                step.variants = &K.loops[<int> loop][step.dtype][0]
+                step.loop = step.variants[<int> variant]
+                step.chained, step.action, step.other, step.stored = given.chained, given.action, given.other, given.stored
+            ints = self.int_pool + step.int_place
+            if step.kind == GEMM and needs_blas(<int> ints[0], ints[4], ints[5], ints[6]):
+                bind_blas()
+            elif step.kind in (SGD, ADAM, RMSPROP):
+                self.updates.append((i, given.source.extra))
+            elif step.kind == CALL:
+                self.needs_interpreter = True
         k = 0
-        for i, found in enumerate(self.uses):
+        for i, found in enumerate(uses):
             self.first_use[i] = k
-            for step, operand, offset in found:
-                self.all_uses[k].step, self.all_uses[k].operand, self.all_uses[k].offset = step, operand, offset
+            for number, operand, offset in found:
+                self.all_uses[k].step, self.all_uses[k].operand, self.all_uses[k].offset = number, operand, offset
                 k += 1
-        self.first_use[len(self.uses)] = k
-        self.n_numbers = len(self.numbers)
+        self.first_use[len(uses)] = k
 
     def __dealloc__(self):
         free(self.steps)
         free(self.int_pool)
+        free(self.number_pool)
         free(self.all_uses)
         free(self.first_use)
         if self.constants != NULL:
@@ -122,131 +172,6 @@ cdef class Machine:
             if buffer.kind == CONSTANT:
                 content = buffer.content
                 memcpy(self.constants.data + <Py_ssize_t> self.constant_places[buffer.id], <char*> content, buffer.nbytes)
-
-    cdef lower(self, Py_ssize_t i, instruction):
-        """Fill one step from its instruction."""
-        cdef Step* step = &self.steps[i]
-        cdef int k
-        step.kind = KINDS[instruction.kernel]
-        self.sources.append(instruction)
-        step.place, step.int_place, step.number_place = self.n_addresses, len(self.ints), len(self.numbers)
-        step.operand_place = -1
-        if step.kind == GROUP:
-            n = instruction.operands[0].numel
-            self.ints += [0, n]
-            self.work += n * len(instruction.extra)
-            return
-        step.n_operands = len(instruction.operands)
-        self.n_addresses += step.n_operands
-        for k, view in enumerate(instruction.operands):
-            if view is not None:
-                self.uses[self.index[view.buffer]].append((i, k, view.offset))
-        self.numbers += instruction.numbers
-        if step.kind == LOOP:
-            self.lower_map(step, instruction)
-        elif step.kind == COPY or step.kind == REDUCE:
-            first, second = instruction.operands
-            dims, (one, two) = coalesced(first.shape, (first.strides, second.strides))
-            if step.kind == REDUCE:      # the kernels choose by shape: as the engine calls them
-                dims, one, two = first.shape, first.strides, second.strides
-                self.ints += [instruction.attrs[0], second.dtype, len(dims), *dims, *two, *one]
-            else:
-                self.ints += [len(dims), first.dtype, second.dtype, *dims, *one, *two]
-            self.work += first.numel
-        elif step.kind == GEMM:
-            dtype, _, _, batch, m, n, k_ = instruction.attrs[:7]
-            if needs_blas(dtype, m, n, k_):
-                bind_blas()
-            if batch == 1 and dtype <= 1 and <double> m * n * k_ < 200000:       # what gemm() calls without looking further
-                step.kind = SMALL_GEMM
-            self.ints += instruction.attrs
-            self.work += batch * m * n * k_
-        else:
-            self.ints += [int(a) for a in instruction.attrs]
-            if instruction.operands:
-                self.work += max([v.numel for v in instruction.operands if v is not None])
-            if step.kind in (SGD, ADAM, RMSPROP):
-                self.numbers += [0.0] * 6
-                self.updates.append((i, instruction.extra))
-            elif step.kind == CALL:
-                self.needs_interpreter = True
-
-    cdef lower_map(self, Step* step, instruction):
-        """A plain loop where all operands lie alike in one piece; else a strided one."""
-        cdef int dtype = instruction.attrs[0]
-        cdef int loop = ops.loop_id(instruction.name)
-        cdef int n = len(instruction.operands) - 1
-        cdef int variant = ALL_VECTORS
-        cdef bint direct = True
-        out = instruction.operands[0]
-        self.work += out.numel
-        step.variants = &K.loops[loop][dtype][0]
-        views = [v for v in instruction.operands if v.shape == out.shape]
-        dims, strides = coalesced(out.shape, tuple([v.strides for v in views]))
-        step.n = out.numel
-        for k, view in enumerate(instruction.operands[1:]):
-            alone = view.numel == 1 or not any(view.strides)
-            if alone and out.numel != 1:
-                if n == 2 and k == 1 and variant == ALL_VECTORS:
-                    variant = LAST_SCALAR
-                elif n >= 2 and k == 0:
-                    variant = FIRST_SCALAR
-                else:
-                    direct = False
-            elif view.strides != out.strides and out.numel != 1:
-                whole = [s for s, size in zip(view.strides, view.shape, strict=True) if size != 1]
-                direct = direct and view.shape == out.shape and whole == [
-                    s for s, size in zip(out.strides, out.shape, strict=True) if size != 1]
-        if direct and step.variants[variant] != NULL and (out.numel == 1 or out.is_dense):
-            step.loop = step.variants[variant]
-            return
-        step.kind = STRIDED
-        step.operand_place = self.n_operands
-        self.n_operands += n + 1
-        self.ints += [len(dims), *dims]
-        place = 0
-        for view in instruction.operands:
-            # -1: a single value
-            if view.shape == out.shape:
-                self.ints += [itemsize_of(view.dtype), *strides[place]]
-                place += 1
-            else:
-                self.ints += [-itemsize_of(view.dtype), *[0] * len(dims)]
-
-    cdef lower_part(self, Py_ssize_t i, part):
-        """One map of a group: its addresses move on from block to block by `ints` bytes per element."""
-        cdef Step* step = &self.steps[i]
-        cdef int dtype = part.attrs[0]
-        cdef int loop = ops.loop_id(part.name)
-        cdef int n = len(part.operands) - 1
-        cdef int variant = ALL_VECTORS
-        step.kind, step.n_operands = LOOP, n + 1
-        step.place, step.int_place, step.number_place = self.n_addresses, len(self.ints), len(self.numbers)
-        step.operand_place = -1
-        self.n_addresses += n + 1
-        self.numbers += part.numbers
-        for k, view in enumerate(part.operands):
-            if view.buffer < 0:
-                self.ints.append(0)
-                row = -1 - view.buffer
-                self.scratch_bytes = max(self.scratch_bytes, (row + 1) * BLOCK * 8)
-                self.uses_of_scratch().append((i, k, row * BLOCK * 8))
-                continue
-            alone = view.numel == 1 or not any(view.strides)
-            self.ints.append(0 if alone else itemsize_of(view.dtype))
-            self.uses[self.index[view.buffer]].append((i, k, view.offset))
-            if alone and k:
-                variant = LAST_SCALAR if n == 2 and k == 2 and variant == ALL_VECTORS else FIRST_SCALAR
-        step.variants = &K.loops[loop][dtype][0]
-        step.loop = step.variants[variant]
-        if step.loop == NULL:
-            raise RuntimeError(f"no loop for {part.name} with a single value in this place")
-
-    cdef list uses_of_scratch(self):
-        if "scratch" not in self.index:
-            self.index["scratch"] = len(self.uses)
-            self.uses.append([])
-        return self.uses[self.index["scratch"]]
 
     def instance(self):
         """Memory for one run at a time."""
@@ -267,13 +192,12 @@ cdef class Instance:
         self.numbers = <double*> calloc(machine.n_numbers + 1, sizeof(double))
         self.operands = <Operand*> calloc(machine.n_operands + 1, sizeof(Operand))
         self.storages = <Storage**> calloc(n + 1, sizeof(Storage*))
-        self.bases = <char**> calloc(len(machine.uses) + 1, sizeof(char*))
+        self.bases = <char**> calloc(n + 1, sizeof(char*))
         if self.steps == NULL or self.addresses == NULL or self.numbers == NULL or self.operands == NULL or self.storages == NULL \
                 or self.bases == NULL:
             raise MemoryError("out of memory for an instance of a program")
         memcpy(self.steps, machine.steps, machine.n_all * sizeof(Step))
-        for i in range(machine.n_numbers):
-            self.numbers[i] = machine.numbers[i]
+        memcpy(self.numbers, machine.number_pool, machine.n_numbers * sizeof(double))
         for i in range(machine.n_all):
             step = &self.steps[i]
             step.p = self.addresses + step.place
@@ -523,21 +447,64 @@ cdef Py_ssize_t call_python(Instance instance, Step* step) noexcept with gil:
     return instance.call(step)
 
 
-cdef void run_group(Instance instance, Step* group) noexcept nogil:
-    """The maps of a group, block by block."""
-    cdef Py_ssize_t n = group.ints[1], first = group.ints[0]
-    cdef Py_ssize_t start, size, i
+cdef void run_part(Step* part, Py_ssize_t start, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
+    """A map of a group on `size` elements, from element `at` of the block that begins at `start`."""
     cdef char* p[MAX_GROUP_OPERANDS]
-    cdef Step* part
     cdef int k
-    start = 0
+    for k in range(part.n_operands):
+        p[k] = part.p[k] + start * part.ints[k] + at * part.ints[part.n_operands + k]
+    part.loop(size, p, part.numbers)
+
+
+cdef Py_ssize_t run_chain(Step* head, Py_ssize_t start, Py_ssize_t size) noexcept nogil:
+    """The maps from this one on as a chain, on the block's whole tiles; how many elements these are."""
+    cdef Link links[2 * MAX_CHAIN + 1]
+    cdef Py_ssize_t whole = size - size % (K.chain_bytes // head.ints[head.n_operands])
+    cdef int i, n = 1
+    cdef int first = 2 if head.other == 1 else 1       # the operand that the chain begins with
+    cdef Step* part = head
+    if whole == 0:
+        return 0
+    links[0].action, links[0].data = CHAIN_LOAD, head.p[first] + start * head.ints[first]
+    for i in range(head.chained):
+        part = head + i
+        links[n].action = part.action
+        if part.other:
+            links[n].data = part.p[part.other] + start * part.ints[part.other]
+        n += 1
+        if part.stored:
+            links[n].action, links[n].data = CHAIN_STORE, part.p[0] + start * part.ints[0]
+            n += 1
+    K.chains[head.dtype](whole, n, links)
+    return whole
+
+
+cdef void run_group(Instance instance, Step* group) noexcept nogil:
+    """The maps of a group, block by block; first what fills rows with single values."""
+    cdef Py_ssize_t n = group.ints[0], block = group.ints[1]
+    cdef Step* parts = instance.steps + group.ints[2]
+    cdef Step* end = parts + group.ints[3]
+    cdef Step* part
+    cdef Step* last
+    cdef Py_ssize_t start = 0, size, whole, i, k
+    for k in range(group.ints[4]):
+        part = end + k
+        for i in range(BLOCK):
+            memcpy(part.p[0] + i * part.ints[0], part.p[1], part.ints[0])
     while start < n:
-        size = min(n - start, <Py_ssize_t> BLOCK)
-        for i in range(first, first + group.n):
-            part = &instance.steps[i]
-            for k in range(part.n_operands):
-                p[k] = part.p[k] + start * part.ints[k]
-            part.loop(size, p, part.numbers)
+        size = min(n - start, block)
+        part = parts
+        while part < end:
+            if part.chained == 0:
+                run_part(part, start, 0, size)
+                part += 1
+                continue
+            whole = run_chain(part, start, size)
+            last = part + part.chained
+            while part < last:
+                if whole < size:
+                    run_part(part, start, whole, size - whole)
+                part += 1
         start += size
 
 

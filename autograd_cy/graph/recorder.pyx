@@ -100,8 +100,11 @@ cdef class Recording:
     cdef public list inputs
     cdef public Py_ssize_t mark           # where the second part begins: the backward pass of a compiled function
     cdef public bint went_back            # a backward pass ran
+    cdef long long since                  # nodes up to this number are older than the capture: going back through them is an error
+    cdef bint resumed
 
-    def __init__(self, inputs=()):
+    def __init__(self, inputs=(), long long since=-1):
+        self.since = since
         self.instructions, self.effects = [], []
         self.starts, self.blocks, self.by_start, self.constants, self.all_blocks = [], [], {}, {}, []
         self.error, self.leaves, self.pending_update = None, {}, None
@@ -113,12 +116,16 @@ cdef class Recording:
         global active, owner
         if active is not None:
             raise CaptureError("a capture is on already; captures do not nest and only one thread may capture at a time")
+        captured = {storage for _, storage, captured in self.blocks if captured}
+        self.starts, self.blocks = [], []
         for data, nbytes, storage in sorted(linked_blocks()):
             self.starts.append(data)
-            self.blocks.append((nbytes, storage, False))
+            self.blocks.append((nbytes, storage, storage in captured))
         captured_blocks()
-        for k, tensor in enumerate(self.inputs):
-            self.name_input(tensor, f"input{k}")
+        if not self.resumed:
+            for k, tensor in enumerate(self.inputs):
+                self.name_input(tensor, f"input{k}")
+        self.resumed = True
         active, owner = self, PyThread_get_thread_ident()
         install()
         start_capture()
@@ -131,10 +138,25 @@ cdef class Recording:
         active, owner = None, 0
         if kind is None and self.error is None:
             self.settle()
+        self.forget_the_dead()
         end_capture()
         if kind is None and self.error is not None:
             raise self.error
         return False
+
+    cdef forget_the_dead(self):
+        """Captured memory that nobody holds any more will be given back: its addresses mean nothing from now on."""
+        cdef Py_ssize_t i
+        kept = []
+        for i in range(len(self.starts)):
+            storage = self.blocks[i][1]
+            if self.blocks[i][2]:
+                if (<Storage*> <uintptr_t> storage).refs == 0:
+                    self.by_start.pop(self.starts[i], None)
+                else:
+                    kept.append((self.starts[i], self.blocks[i]))
+        self.starts = [start for start, _ in kept]
+        self.blocks = [block for _, block in kept]
 
     cdef name_input(self, Tensor tensor, str name):
         block = self.block_at(<uintptr_t> tensor.storage.data, INPUT)
@@ -269,7 +291,6 @@ cdef class Recording:
                                                                           View(source.id, 0, dtype, shape, strides)), "wr")))
         for position, instruction in reversed(sorted(inserted, key=lambda pair: pair[0])):
             self.instructions.insert(position, instruction)
-        self.mark += len([position for position, _ in inserted if position < self.mark])
 
     def view_of(self, Tensor tensor):
         """The view that a tensor is of the program's memory (after the capture, too)."""
@@ -302,6 +323,10 @@ cdef class Recording:
                 return True
         return False
 
+    def kind_of(self, view):
+        """Which kind of buffer a view is of."""
+        return self.all_blocks[view.buffer].kind
+
     def give_names(self, names):
         """(name, tensor) pairs for memory that lives outside: the first name counts."""
         for name, tensor in names:
@@ -326,26 +351,30 @@ cdef class Recording:
         inputs = tuple([self.view_of(tensor) for tensor in self.inputs])
         return Program(tuple(buffers), tuple(self.instructions), inputs, tuple(outputs), tuple(gradients), frozenset(), title).with_()
 
-    def halves(self, outputs, second_inputs, second_outputs):
-        """Programs of the two parts. What the second reads of the first is pinned there, and EXTERNAL without an owner here."""
-        first, second = self.instructions[:self.mark], self.instructions[self.mark:]
-        made = {v.buffer for i in first for v in i.writes}
-        given = {view.buffer for view in second_inputs}
-        read = {v.buffer for i in second for v in i.operands if v is not None} | {v.buffer for v in second_outputs if v is not None}
-        buffers, others, pinned = [], [], set()
+    def forward(self, outputs, addresses, title):
+        """(the Program of a function, ids of the buffers that its gradient could read): those it makes itself are pinned."""
+        read = {self.by_start[a].id for a in addresses if a in self.by_start}
+        made = {v.buffer for i in self.instructions for v in i.writes}
+        pinned = frozenset([b.id for b in self.all_blocks if b.id in read and b.kind == LOCAL and b.id in made])
+        program = self.program(outputs, (), title)._replace(pinned=pinned)
+        # a second look: with_() dropped what was not pinned yet
+        program = program._replace(buffers=tuple([Buffer(b.id, b.kind, b.nbytes, b.name, b.content, b.owner) for b in self.all_blocks]))
+        return program.with_(), read
+
+    def second(self, inputs, outputs, program, title):
+        """The Program of what was captured since `divide`. Buffers of `program`, the first part, are EXTERNAL without an owner."""
+        instructions = self.instructions[self.mark:]
+        theirs = {b.id: b for b in program.buffers}
+        given = {view.buffer for view in inputs}
+        buffers = []
         for b in self.all_blocks:
             buffer = Buffer(b.id, b.kind, b.nbytes, b.name, b.content, b.owner)
-            buffers.append(buffer)
-            if b.id in read and b.id not in given and (b.kind == INPUT or (b.kind == LOCAL and b.id in made)):
-                if b.kind == LOCAL:
-                    pinned.add(b.id)
+            if b.id in theirs and b.id not in given and b.kind in (INPUT, LOCAL):
                 buffer = buffer._replace(kind=EXTERNAL, owner=None)
-            others.append(buffer)
-        inputs = tuple([self.view_of(tensor) for tensor in self.inputs])
-        forward = Program(tuple(buffers), tuple(first), inputs, tuple(outputs), (), frozenset(pinned), "forward")
-        backward = Program(tuple(others), tuple(second), tuple(second_inputs), tuple([v for v in second_outputs if v is not None]), (),
-                           frozenset(), "backward")
-        return forward.with_(), backward.with_()
+            buffers.append(buffer)
+        made = Program(tuple(buffers), tuple(instructions), tuple(inputs), tuple([v for v in outputs if v is not None]), (), frozenset(),
+                       title)
+        return made.with_()
 
 
 class paused:
@@ -750,6 +779,9 @@ cdef int on_leaf(object tensor, bint reads) except -1:
 cdef int on_node(object node) except -1:
     if mine():
         active.went_back = True
+        if (<Node> node).seq <= active.since:
+            raise CaptureError(f"backward goes through a graph that was made before the captured call ({node_line(<Node> node) or 'unknown line'}), "
+                               f"at {place(user_line())}: make the graph inside the step, or detach() what comes from outside")
         text = node_line(<Node> node).rpartition(":")
         active.node_place = (text[0], int(text[2]), "the gradient") if text[0] else None
         active.node_frame = user_line()

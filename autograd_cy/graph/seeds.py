@@ -10,12 +10,10 @@ from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.joins import stack
 from autograd_cy.engine.modes import no_grad
 
-from .compile import Compiled, bar_of, copies, joined, stacked
-from .links import StateWatch, deliver_gradients, prepare_gradients
+from .compile import Compiled, bar_of, copies, joined, run_many, stacked
+from .links import StateWatch
 from .program import EXTERNAL
 from .trees import flatten, unflatten
-
-SLICE = 4096              # steps of one model between looks at signals (Ctrl-C)
 
 
 def over_seeds(make, seeds, *, threads=None, **options):
@@ -119,9 +117,8 @@ class _Twin:
                 storages |= {v.untyped_storage().data_ptr(): b[name].untyped_storage() for name, v in a.items() if hasattr(v, "data_ptr")}
         if entry.takes_leaves:
             raise CaptureError("over_seeds: a step must not differentiate by its arguments, which all models share")
-        for leaf, view, _ in entry.leaves:
-            if view is not None and leaf.grad is not None and pairs.get(id(leaf)) is not None and pairs[id(leaf)].grad is not None:
-                storages.setdefault(leaf.grad.untyped_storage().data_ptr(), pairs[id(leaf)].grad.untyped_storage())
+        if entry.kept:
+            raise CaptureError("over_seeds: a step must not add to gradients of the step before: call zero_grad() in it")
         for i, buffer in enumerate(machine.buffers):
             if buffer.kind == EXTERNAL:
                 there = storages.get(buffer.owner.data_ptr())
@@ -130,7 +127,7 @@ class _Twin:
                                        f"{buffer.name or 'a tensor without a name'}")
                 if there is not None:
                     self.instance.bind_external(i, there)
-        self.leaves = tuple((pairs.get(id(leaf), leaf), view, i) for leaf, view, i in entry.fresh_leaves)
+        self.leaves = tuple((pairs.get(id(leaf), leaf), view, i) for leaf, view, i in entry.leaves)
 
     @staticmethod
     def _update(extra, pairs, entry, found):
@@ -149,25 +146,8 @@ class _Twin:
 
     def repeat(self, times, tensors, before):
         """`times` runs; the results of `before` come first."""
-        entry, instance = self.entry, self.instance
-        instance.bind_inputs(tensors)
-        instance.refresh(self.updates)
-        for i in entry.own_results:
-            instance.fresh(i, times)
-        prepare_gradients(instance, self.leaves)
-        parts = [instance.tensor(view, (times,), entry.machine.buffers[entry.machine.index[view.buffer]].nbytes)
-                 for view in entry.outputs]
-        try:
-            done = 0
-            while done < times:
-                size = min(SLICE, times - done)
-                instance.run(size, entry.own_results)
-                done += size
-        finally:
-            for i in entry.own_results:
-                instance.fresh(i)
-            deliver_gradients(instance, self.leaves)
-        return unflatten(entry.tree, parts) if not before else joined(entry.tree, before, parts)
+        parts = run_many(self.entry, self.instance, self.updates, self.leaves, (), times, tensors)
+        return unflatten(self.entry.tree, parts) if not before else joined(self.entry.tree, before, parts)
 
 
 def _together(results):

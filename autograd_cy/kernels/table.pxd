@@ -36,6 +36,14 @@ cdef enum Reduction:
 # One elementwise loop over n contiguous elements: p[0] is the output, p[1..] the inputs.
 ctypedef void (*Loop)(Py_ssize_t n, char** p, const double* attrs) noexcept nogil
 
+# One action of a chain (ops/chains.py) and the vector or the single value that it needs.
+cdef struct Link:
+    Py_ssize_t action
+    char* data
+
+# Every action in turn on each tile of n elements, with the values in registers in between; n is a multiple of a tile.
+ctypedef void (*Chain)(Py_ssize_t n, int count, const Link* links) noexcept nogil
+
 cdef struct Operand:
     char* data
     const Py_ssize_t* strides     # ndim of them, 0 where the operand is repeated; NULL: a single value
@@ -110,6 +118,9 @@ cdef struct Kernels:
 
     # -1, or the first of n contiguous elements that lies outside [0, 1]; NaN passes
     Py_ssize_t (*outside_unit)(int dtype, Py_ssize_t n, const char* x) noexcept nogil
+
+    Chain chains[2]                           # float32 and float64
+    Py_ssize_t chain_bytes                    # of a tile; 0 where the compiler can't make chains
 
 cdef Kernels K
 

@@ -70,19 +70,23 @@ def is_masked(row, name):
     return needs_mask(expression, set(row.rule_inputs(name)) - {"g"})
 
 
+def formula(row, name):
+    """(inputs, expression) of the forward loop (name None) or of the derivative for input `name`."""
+    if name is None:
+        return row.inputs, row.forward(*map(Symbol, (*row.inputs, *row.attrs)))
+    expression = row.rules[name](*map(Symbol, row.parameters(name)))
+    if is_masked(row, name):
+        expression = Expression("masked", Symbol("g"), expression)
+    return row.rule_inputs(name), expression
+
+
 def loops():
     """All loops in the order of their ids."""
     result = []
     for row in TABLE.values():
         for loop_name, name in row.loops:
-            if name is None:
-                expression = row.forward(*map(Symbol, (*row.inputs, *row.attrs)))
-                result.append(Loop(len(result), loop_name, row, row.result, row.inputs, expression, _BY_KIND[row.dtypes]))
-                continue
-            expression = row.rules[name](*map(Symbol, row.parameters(name)))
-            if is_masked(row, name):
-                expression = Expression("masked", Symbol("g"), expression)
-            result.append(Loop(len(result), loop_name, row, "same", row.rule_inputs(name), expression, FLOATS))
+            output, dtypes = (row.result, _BY_KIND[row.dtypes]) if name is None else ("same", FLOATS)
+            result.append(Loop(len(result), loop_name, row, output, *formula(row, name), dtypes))
     return result
 
 
@@ -205,7 +209,7 @@ def _loop_source(loop, dtype, variant):
 
 def _declarations():
     lines = ["from libc.stdint cimport int64_t, int32_t, uint8_t", "from libc.math cimport INFINITY", "",
-             "from autograd_cy.kernels.table cimport K, Loop", "", "cdef extern from *:"]
+             "from autograd_cy.kernels.table cimport Chain, K, Loop", "", "cdef extern from *:"]
     for ctype in ("float", "double", "int64_t", "int32_t", "uint8_t"):
         lines.append(f'    ctypedef {ctype}* {ctype}_r "{ctype}* __restrict"')
     lines += ["", 'cdef extern from "vecmath.h" nogil:']
@@ -240,7 +244,7 @@ cdef void repeat_{suffix}(Loop loop, int place, int n_inputs, Py_ssize_t n, char
 '''
 
 
-def _module(dtypes):
+def _module(dtypes, *more):
     """Cython source of all loops of these dtypes."""
     parts = ["# Generated from autograd_cy/ops/table.py by autograd_cy/ops/codegen.py: do not edit.\n", _declarations()]
     parts += [_REPEAT.strip().format(ctype=ctype, suffix=suffix) for _, ctype, suffix in dtypes if suffix[0] == "f"]
@@ -253,13 +257,14 @@ def _module(dtypes):
                 function, source = _loop_source(loop, dtype, variant)
                 parts.append(source)
                 register.append(f"K.loops[{loop.number}][{DTYPES.index(dtype)}][{variant}] = {function}")
-    parts.append("\n".join(register))
+    parts += ["\n".join(register), *more]
     return "\n\n\n".join(parts) + "\n"
 
 
 def float_loops():
     """Cython source of the loops of floating point, which are compiled once per instruction-set level."""
-    return _module(FLOATS)
+    from .chains import source
+    return _module(FLOATS, source())
 
 
 def integer_loops():

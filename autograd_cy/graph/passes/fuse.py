@@ -12,7 +12,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from autograd_cy.graph.program import LOCAL, Instruction, View
-from autograd_cy.ops import TABLE
 
 from .facts import ITEMSIZE, Facts, is_dense, one_value, same_layout
 
@@ -92,8 +91,8 @@ def _windows(instruction, least):
     n = out.numel
     if n < least or not is_dense(out):
         return None
-    windows, alone = [], []
-    for k, view in enumerate(instruction.operands):
+    windows = []
+    for view in instruction.operands:
         if same_layout(view, out):
             windows.append(View(view.buffer, view.offset, view.dtype, (n,), (1,)))
         else:
@@ -101,14 +100,7 @@ def _windows(instruction, least):
             if value is None:
                 return None
             windows.append(value)
-            alone.append(k)
-    return tuple(windows) if not alone or _takes(instruction, alone) else None
-
-
-def _takes(instruction, alone):
-    """Whether the loop has a variant for single values in these places (see Loop.variants of ops/codegen.py)."""
-    n = len(instruction.operands) - 1
-    return alone == [1] and n > 1 or alone == [2] and n == 2 and len(TABLE[instruction.name.partition(".")[0]].inputs) == 2
+    return tuple(windows)
 
 
 class _Search:
