@@ -15,7 +15,7 @@ from .calls import watch_calls
 from .guards import snapshot
 from .links import attach, dependencies, has_graph, last_node, saved_addresses, strided
 from .program import EXTERNAL, INPUT, Program
-from .recorder import Recording
+from .recorder import Recording, place, user_line
 from .trees import flatten, unflatten
 
 _one_at_a_time = threading.RLock()       # the kernels' table leads through one recorder: another thread's capture waits
@@ -50,7 +50,8 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
     kwargs = kwargs or {}
     given, description = flatten((args, kwargs))
     arguments = [_leaf_of(t) for t in given]
-    if any(a is not b for a, b in zip(arguments, given, strict=True)):
+    substituted = any(a is not b for a, b in zip(arguments, given, strict=True))
+    if substituted:
         args, kwargs = unflatten(description, arguments)
     known = guards is not None
     guards = guards if known else snapshot(fn, args, kwargs)
@@ -58,7 +59,13 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
     recording = Recording(arguments, since if lasting else -1)
     calls, graph = watch_calls(states=not known), None
     with _one_at_a_time, recording, calls:
-        result = fn(*args, **kwargs)
+        try:
+            result = fn(*args, **kwargs)
+        except RuntimeError as error:
+            if substituted and "leaf tensor that requires gradients can't be changed in place" in str(error):
+                raise CaptureError(f"the captured call writes to an argument in place, at {place(user_line())}: a replay would not change "
+                                   f"the argument's graph. Write to a clone() and return it") from error
+            raise
         tensors, tree = flatten(result)
         numbers = [k for k, t in enumerate(tensors) if t.requires_grad and has_graph(t)]
         if numbers and not recording.went_back:

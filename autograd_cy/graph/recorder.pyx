@@ -171,6 +171,7 @@ cdef class Recording:
     cdef adopt_fresh(self):
         cdef Py_ssize_t i
         for data, nbytes, storage in captured_blocks():
+            self.by_start.pop(data, None)
             i = bisect_right(self.starts, data)
             while i > 0 and self.starts[i - 1] == data:         # memory that was freed in the meantime
                 i -= 1
