@@ -134,6 +134,7 @@ cdef class Recording:
     def __exit__(self, kind, error, trace):
         global active, owner
         self.adopt_fresh()
+        recorder.ignores_versions = False
         uninstall()
         active, owner = None, 0
         if kind is None and self.error is None:
@@ -163,7 +164,8 @@ cdef class Recording:
         block.kind, block.name, block.touched, block.owner = INPUT, name, True, None
 
     def divide(self, tensors, names):
-        """What follows is the second part, with `tensors` (made for this, untouched so far) as its inputs."""
+        """What follows is the second part, with `tensors` (made for this, untouched so far) as its inputs; values do not matter."""
+        recorder.ignores_versions = True
         for tensor, name in zip(tensors, names, strict=True):
             self.name_input(tensor, name)
         self.mark = len(self.instructions)

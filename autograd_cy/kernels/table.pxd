@@ -138,6 +138,8 @@ cdef struct Recorder:
     int (*leaf)(object tensor, bint reads) except -1     # its .grad is about to change; reads: and what it was so far matters
     int (*node)(object node) except -1                   # its gradient rule is about to run
 
+    bint ignores_versions         # the values do not matter: a gradient is captured some time after its forward
+
 cdef Recorder recorder
 
 
