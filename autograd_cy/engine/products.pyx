@@ -46,6 +46,9 @@ cdef bint as_matrix(Layout* a, char* data, Matrix* m) noexcept:
     cdef Py_ssize_t down = a.dims[2 * a.ndim - 2]
     cdef Py_ssize_t right = a.dims[2 * a.ndim - 1]
     m.data, m.rows, m.cols, m.transposed = data, rows, cols, False
+    if rows == 0 or cols == 0:                  # contiguous, whatever the strides
+        m.ld = max(cols, 1)
+        return True
     if (right == 1 or cols <= 1) and (down >= cols or rows <= 1):
         m.ld = down if rows > 1 else max(cols, 1)
         if m.ld < 1:
