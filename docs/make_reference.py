@@ -58,7 +58,7 @@ def entry(row, derivatives):
         lines.append(f"- {row.special}")
     if row.kind == "elementwise":
         computed = {"float": "floating point; integers are converted", "number": "every dtype but bool", "all": "every dtype",
-                    "integral": "integers and bool"}
+                    "integral": "integers and bool", "integer": "integers"}
         lines.append(f"- {computed[row.dtypes]}" + ("; the result is bool" if row.result == "bool" else ""))
     return [*lines, ""]
 

@@ -1,6 +1,6 @@
-# The rows `where` and `clamp`, whose arguments need more than the generated functions do.
+# The rows whose arguments need more than the generated functions do: where, clamp, logit, nan_to_num, polygamma, prelu.
 #
-# Relies on dispatch. selection.py wraps the functions.
+# Relies on dispatch. selection.py wraps where and clamp, methods.py makes the others methods, functional.py has prelu.
 
 from cpython.object cimport PyObject
 
@@ -13,7 +13,9 @@ from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
+cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], POLYGAMMA = OPCODES["polygamma"], PRELU = OPCODES["prelu"]
 INF = float("inf")
+LARGEST = {"float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
 
 
 def where_rows(condition, a, b):
@@ -56,3 +58,89 @@ def clamp_rows_(x, low, high):
     attrs = bounds(low, high)
     args[0] = <PyObject*> x
     return own(inplace_with(CLAMP, 1, args, <PyObject*> attrs))
+
+
+cdef object with_attrs(int opcode, object x, tuple attrs, bint in_place):
+    """A row of one input, out of place or in place."""
+    cdef PyObject* args[1]
+    args[0] = <PyObject*> x
+    if not in_place:
+        return own(unary_with(opcode, args[0], <PyObject*> attrs))
+    need_tensor(x, "an operation in place")
+    return own(inplace_with(opcode, 1, args, <PyObject*> attrs))
+
+
+cdef int need_tensor(object x, str name) except -1:
+    if not is_tensor(<PyObject*> x):
+        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+    return 0
+
+
+cdef tuple limits(object eps):
+    return (-INF, INF) if eps is None else (float(eps), 1.0 - float(eps))
+
+
+def logit(input, eps=None):
+    """log(x / (1 - x)) of x limited to [eps, 1 - eps]; without eps NaN outside of [0, 1]. Outside of the limits the gradient is 0."""
+    need_tensor(input, "logit")
+    return with_attrs(LOGIT, input, limits(eps), False)
+
+
+def logit_(input, eps=None):
+    """In place: log(x / (1 - x)) of x limited to [eps, 1 - eps]."""
+    return with_attrs(LOGIT, input, limits(eps), True)
+
+
+cdef tuple replacements(object dtype, object nan, object posinf, object neginf):
+    largest = LARGEST[dtype.name]
+    return (0.0 if nan is None else float(nan), largest if posinf is None else float(posinf), -largest if neginf is None else float(neginf))
+
+
+def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
+    """NaN and infinities replaced by numbers, by default 0 and the largest of the dtype; there the gradient is 0."""
+    need_tensor(input, "nan_to_num")
+    if not input.is_floating_point():
+        return input.clone()
+    return with_attrs(NAN_TO_NUM, input, replacements(input.dtype, nan, posinf, neginf), False)
+
+
+def nan_to_num_(input, nan=0.0, posinf=None, neginf=None):
+    """In place: NaN and infinities replaced by numbers."""
+    need_tensor(input, "nan_to_num_")
+    if not input.is_floating_point():
+        return input
+    return with_attrs(NAN_TO_NUM, input, replacements(input.dtype, nan, posinf, neginf), True)
+
+
+cdef double order(object n) except? -1:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return int(n)
+
+
+def polygamma(n, input):
+    """The n-th derivative of digamma: (-1) ** (n + 1) n! sum over k >= 0 of 1 / (x + k) ** (n + 1)."""
+    need_tensor(input, "polygamma")
+    return with_attrs(POLYGAMMA, input, (order(n),), False) if n else input.digamma()
+
+
+def polygamma_method(input, n):
+    """The n-th derivative of digamma."""
+    return polygamma(n, input)
+
+
+def polygamma_(input, n):
+    """In place: the n-th derivative of digamma."""
+    return with_attrs(POLYGAMMA, input, (order(n),), True) if n else input.digamma_()
+
+
+def polygamma_row(x, n):
+    """The row `polygamma`, as rules call it."""
+    return with_attrs(POLYGAMMA, x, (float(n),), False)
+
+
+def prelu_row(x, w):
+    """The row `prelu`; the weight has been brought to a shape that broadcasts."""
+    cdef PyObject* args[2]
+    args[0], args[1] = <PyObject*> x, <PyObject*> w
+    return own(elementwise(PRELU, 2, args, NULL, NO_REDUCTION))

@@ -38,7 +38,7 @@ from autograd_cy.ops import TABLE
 
 cdef int POW = OPCODES["pow"], SQUARE = OPCODES["square"], SQRT = OPCODES["sqrt"], RECIPROCAL = OPCODES["reciprocal"]
 cdef int SUB = OPCODES["sub"], NEG = OPCODES["neg"], MUL = OPCODES["mul"], FLOOR_DIVIDE = OPCODES["floor_divide"]
-cdef int REMAINDER = OPCODES["remainder"]
+cdef int REMAINDER = OPCODES["remainder"], FMOD = OPCODES["fmod"]
 cdef tuple NAMES = tuple(TABLE)
 
 cdef enum:
@@ -46,7 +46,8 @@ cdef enum:
 
 
 def _fill_ops():
-    codes = {"float": (1, 1, 0, 0, 0, 0), "number": (1, 1, 1, 1, 1, 0), "integral": (0, 0, 1, 1, 1, 1), "all": (1, 1, 1, 1, 1, 1)}
+    codes = {"float": (1, 1, 0, 0, 0, 0), "number": (1, 1, 1, 1, 1, 0), "integer": (0, 0, 1, 1, 1, 0), "integral": (0, 0, 1, 1, 1, 1),
+             "all": (1, 1, 1, 1, 1, 1)}
     for opcode, row in enumerate(TABLE.values()):
         OPS[opcode].loop = -1
         if row.kind != "elementwise":
@@ -81,7 +82,9 @@ cdef int compute_dtype(int opcode, int dtype) except -1:
         return dtype
     if OPS[opcode].direct[BOOL]:                 # "integral"
         raise DTypeError(f"{NAMES[opcode]}: defined for integers and bools, not for {dtype_name(dtype)}")
-    if OPS[opcode].direct[INT64]:                # "number": everything but bool
+    if OPS[opcode].direct[INT64] and dtype <= FLOAT64:
+        raise DTypeError(f"{NAMES[opcode]}: defined for integers, not for {dtype_name(dtype)}")
+    if OPS[opcode].direct[INT64]:                # "number", "integer": not bool
         raise RuntimeError(f"{NAMES[opcode]}: not defined for bool tensors; use logical operations or convert to an integer dtype")
     return default_dtype()
 
@@ -192,7 +195,7 @@ cdef int convert_operands(int opcode, int n, Operand_* args, PyObject** kept) ex
             args[i].tensor = kept[i]
         elif args[i].tensor == NULL and args[i].kind == SAVED_INT and args[i].integer == 0 and args[i].number != 0 and dtype > FLOAT64:
             raise OverflowError(f"{NAMES[opcode]}: {int(args[i].number)} does not fit into {dtype_name(dtype)}")
-    if (opcode == FLOOR_DIVIDE or opcode == REMAINDER) and dtype > FLOAT64:
+    if (opcode == FLOOR_DIVIDE or opcode == REMAINDER or opcode == FMOD) and dtype > FLOAT64:
         refuse_zero_divisor(opcode, &args[1])
     elif opcode == POW and dtype > FLOAT64 and args[1].tensor == NULL and args[1].number < 0:
         raise RuntimeError("pow: integers to negative integer powers are not integers; convert the base to a floating-point dtype")

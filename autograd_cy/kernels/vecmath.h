@@ -1,15 +1,16 @@
 /* Scalar mathematics for generated loops: every function is branch-free where it can be, so that gcc and clang vectorise the
  * loop around it, and gives the same bits at every instruction-set level.
  * It relies on C99, IEEE 754 and the flags of setup.py (-fno-math-errno -fno-trapping-math, and no contraction to fused
- * multiply-adds); vecmath_f32.h and vecmath_f64.h hold the transcendental functions of the two floating dtypes.
+ * multiply-adds); vecmath_f32.h and vecmath_f64.h hold the transcendental functions of the two floating dtypes, and
+ * vecmath_special.h the rare ones.
  * The generated elementwise loops and the row kernels (softmax, losses) rely on it.
  *
  * Naming: ag_<function>_<dtype>.  always_inline is not decoration: a plain `static inline` is no longer inlined once many
  * loops call it, and a loop over a called exp is ten times slower.
  *
  * Not vectorised, because exact results need a data-dependent number of steps: floordiv and remainder of floats and of int64
- * (a short scalar path, fmod where the quotient is huge), the integer powers, and ag_sin, ag_cos, ag_tan, which call the C
- * library beyond |x| = 2^20: where ag_within says that no element of an array is beyond, ag_sin_fast and the rest give the same
+ * (a short scalar path, fmod where the quotient is huge), the integer powers, the gamma family, and ag_sin, ag_cos, ag_tan,
+ * which call the C library beyond |x| = 2^20: where ag_within says that no element of an array is beyond, ag_sin_fast and the rest give the same
  * bits in a vectorised loop.
  */
 #ifndef AG_VECMATH_H
@@ -179,5 +180,6 @@ AG_INLINE uint8_t ag_remainder_u8(uint8_t a, uint8_t b) {
 
 #include "vecmath_f32.h"
 #include "vecmath_f64.h"
+#include "vecmath_special.h"
 
 #endif

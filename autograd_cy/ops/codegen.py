@@ -14,13 +14,14 @@ from .table import TABLE
 DTYPES = (("float32", "float", "f32"), ("float64", "double", "f64"), ("int64", "int64_t", "i64"), ("int32", "int32_t", "i32"),
           ("uint8", "uint8_t", "u8"), ("bool", "uint8_t", "b8"))
 FLOATS = DTYPES[:2]
-_BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "integral": DTYPES[2:], "all": DTYPES}
+_BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "integer": DTYPES[2:5], "integral": DTYPES[2:], "all": DTYPES}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _MATH = ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan",
-         "sigmoid", "logsigmoid", "softplus", "erf", "sqrt", "rsqrt", "abs", "sign", "floor", "ceil", "round", "trunc")
-_MATH2 = ["atan2", "pow", "floor_divide", "remainder", "maximum", "minimum"]
-_CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "minimum"}     # an instruction or a few
-_INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximum": 2, "minimum": 2, "pow": 2}
+         "sigmoid", "logsigmoid", "softplus", "erf", "erfc", "erfinv", "lgamma", "digamma", "sqrt", "rsqrt", "abs", "sign", "floor", "ceil", "round", "trunc")
+_MATH2 = ["atan2", "pow", "floor_divide", "remainder", "maximum", "minimum", "polygamma", "hypot", "copysign", "fmod", "nextafter"]
+_CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "minimum", "copysign"}     # an instruction or a few
+_INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximum": 2, "minimum": 2, "pow": 2, "fmod": 2,
+                 "bitwise_left_shift": 2, "bitwise_right_shift": 2}
 
 
 class Loop:
@@ -151,7 +152,7 @@ class _Writer:
             return f"({args[0]} ^ 1)" if self.suffix == "b8" else f"(~{args[0]})"
         if name == "logical_not":
             return f"({args[0]} == 0)"
-        if name in ("isnan", "isinf", "isfinite"):
+        if name in ("isnan", "isinf", "isfinite", "signbit"):
             return self.classification(name, args[0])
         if self.suffix[0] != "f" and name in ("floor", "ceil", "round", "trunc"):
             return args[0]
@@ -159,6 +160,8 @@ class _Writer:
         return f"ag_{'floordiv' if name == 'floor_divide' else name}_{suffix}({', '.join(args)})"
 
     def classification(self, name, x):
+        if name == "signbit":
+            return f"(ag_copysign_{self.suffix}(1, {x}) < 0)" if self.suffix[0] == "f" else "0" if self.suffix == "b8" else f"({x} < 0)"
         if self.suffix[0] != "f":
             return "1" if name == "isfinite" else "0"
         if name == "isnan":
@@ -278,7 +281,8 @@ _FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table.py by autograd_cy/op
 
 from cpython.object cimport PyObject
 
-from autograd_cy.engine.dispatch cimport binary, inplace, inplace_with, unary, unary_with
+from autograd_cy.engine.dispatch cimport binary, elementwise, inplace, inplace_with, unary, unary_with
+from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport is_tensor
 
@@ -303,10 +307,10 @@ cdef int {NAME} = OPCODES["{name}"]
 
 def {name}(input{signature}):
     """{doc}"""
-{attrs}    return own({call})
+{attrs}{inplace}    return own({call})
 
 
-def {name}_(input{signature}):
+def {name}_(input{plain_signature}):
     """In place: {doc}"""
     cdef PyObject* args[1]
     need_tensor(input, "{name}_")
@@ -330,6 +334,41 @@ def {name}_(input, other):
 '''
 
 
+_SEVERAL = '''
+cdef int {NAME} = OPCODES["{name}"]
+
+
+def {name}({inputs}{signature}):
+    """{doc}"""
+    cdef PyObject* args[{n}]
+{attrs}    args[:] = [{pointers}]
+    return combined("{name}", own(elementwise({NAME}, {n}, args, {attrs_pointer}, NO_REDUCTION)))
+
+
+def {name}_({inputs}{signature}):
+    """In place: {doc}"""
+    cdef PyObject* args[{n}]
+    need_tensor({first}, "{name}_")
+{attrs}    args[:] = [{pointers}]
+    return combined("{name}_", own(inplace_with({NAME}, {n}, args, {attrs_pointer})))
+'''
+
+
+def _several(row, values):
+    """A function whose parameters are the row's inputs, and its attributes by keyword."""
+    n = len(row.inputs)
+    signature = ", *" + values["signature"] if row.attrs else ""
+    return _SEVERAL.format(**values | {
+        "inputs": ", ".join(row.inputs), "first": row.inputs[0], "n": n, "signature": signature,
+        "pointers": ", ".join(f"<PyObject*> {i}" for i in row.inputs)})
+
+
+def parameters(row):
+    """The attributes of a row as parameters: [(name, text of the default or None)]."""
+    defaults = [None] * (len(row.attrs) - len(row.defaults)) + [f"{value:g}" for value in row.defaults]
+    return list(zip(row.attrs, defaults, strict=True))
+
+
 def function_module():
     """Cython source of a function for every public elementwise row, and of its in-place form."""
     parts = [_FUNCTIONS_HEAD]
@@ -337,15 +376,23 @@ def function_module():
         if row.kind != "elementwise" or not row.public:
             continue
         doc = row.doc[0].upper() + row.doc[1:] + (f" ({row.special})" if row.special else "")
-        values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "", "attrs_pointer": "NULL"}
+        values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "", "attrs_pointer": "NULL", "inplace": ""}
+        if row.attrs:
+            values["signature"] = "".join(f", {a}" if d is None else f", {a}={d}" for a, d in parameters(row))
+            values["attrs"] = f"    attrs = ({', '.join(f'float({a})' for a in row.attrs)},)\n"
+            values["attrs_pointer"] = "<PyObject*> attrs"
         if len(row.inputs) == 1:
             values["call"] = f"unary({values['NAME']}, <PyObject*> input)"
+            values["plain_signature"] = values["signature"]
             if row.attrs:
-                values["signature"] = "".join(f", {a}={d:g}" for a, d in zip(row.attrs, row.defaults, strict=True))
-                values["attrs"] = f"    attrs = ({', '.join(f'float({a})' for a in row.attrs)},)\n"
-                values["attrs_pointer"] = "<PyObject*> attrs"
                 values["call"] = f"unary_with({values['NAME']}, <PyObject*> input, <PyObject*> attrs)"
+            if row.inplace:
+                values["signature"] += ", inplace=False"
+                arguments = "".join(f", {a}" for a in row.attrs)
+                values["inplace"] = f"    if inplace:\n        return {row.name}_(input{arguments})\n"
             parts.append(_UNARY.format(**values))
+        elif row.inputs != ("a", "b"):
+            parts.append(_several(row, values))
         else:
             parts.append(_BINARY.format(**values))
     return "\n".join(parts)

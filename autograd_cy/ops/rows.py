@@ -13,9 +13,11 @@ class Row(NamedTuple):
     """One operation: its inputs and attributes, forward formula, derivatives, and what they hold for.
 
     kind: "elementwise" (loops are generated from `forward` and `rules`), "view" (shares its input's memory) or "kernel".
-    dtypes: "float", "number" (not bool), "integral" (integers and bool) or "all": what the forward computes in; others are converted first.
+    dtypes: "float", "number" (not bool), "integer", "integral" (integers and bool) or "all": what the forward computes in; others are
+    converted first.
     result: "same", "bool", or "int" where the output's dtype is not the one computed in.
     types: inputs whose dtype is fixed, e.g. {"c": "bool"}.
+    inplace: whether its function takes `inplace`, as those of torch.nn.functional do.
     doc: one line with the formula. special: one line about points where the derivative is a convention.
     """
 
@@ -33,6 +35,7 @@ class Row(NamedTuple):
     aux: tuple = ()
     defaults: tuple = ()
     public: bool = True
+    inplace: bool = False
 
     def parameters(self, name):
         """The names that the rule for input `name` needs."""

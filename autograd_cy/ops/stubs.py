@@ -8,6 +8,7 @@ marks is, and what the rest of the file declares already is left out of it.
 import re
 from pathlib import Path
 
+from .codegen import parameters
 from .table import TABLE
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -28,17 +29,25 @@ def rows():
 
 def attributes(row):
     """Parameters of the row's attributes, with their defaults."""
-    if not row.attrs:
-        return ""
-    return "".join(f", {name}: float = {value:g}" for name, value in zip(row.attrs, row.defaults, strict=True))
+    return "".join(f", {name}: float" + (f" = {value}" if value else "") for name, value in parameters(row))
+
+
+def inputs_and_attributes(row):
+    """The parameters of the row's function and of its form in place."""
+    if len(row.inputs) == 1:
+        return attributes(row) + (", inplace: bool = False" if row.inplace else ""), attributes(row)
+    names = ("input", "other") if row.inputs == ("a", "b") else row.inputs
+    more = "".join(f", {name}: _Operand" for name in names[1:]) + (", *" + attributes(row) if row.attrs else "")
+    return more, more
 
 
 def functions():
     """The text of engine/elementwise.pyi."""
     lines = []
     for row in rows():
-        first, more = ("_Operand", ", other: _Operand") if len(row.inputs) == 2 else ("Tensor", attributes(row))
-        lines += [f"def {row.name}(input: {first}{more}) -> Tensor: ...", f"def {row.name}_(input: Tensor{more}) -> Tensor: ..."]
+        first = "_Operand" if len(row.inputs) > 1 else "Tensor"
+        more, in_place = inputs_and_attributes(row)
+        lines += [f"def {row.name}(input: {first}{more}) -> Tensor: ...", f"def {row.name}_(input: Tensor{in_place}) -> Tensor: ..."]
     return HEAD + "\n".join(lines) + "\n"
 
 
@@ -46,11 +55,11 @@ def methods(declared):
     """Methods of Tensor, without those that are declared elsewhere; comparisons have no form in place."""
     lines = []
     for row in rows():
-        more = ", other: _Operand" if len(row.inputs) == 2 else attributes(row)
-        more = re.sub(r": float\b", ": builtins.float", more)         # within Tensor, `float` is a method
+        # within Tensor, `float` and `bool` are methods
+        more, in_place = (re.sub(r": (float|bool)\b", r": builtins.\1", text) for text in inputs_and_attributes(row))
         lines.append((row.name, f"    def {row.name}(_self{more}) -> Tensor: ..."))
         if row.result == "same":
-            lines.append((row.name + "_", f"    def {row.name}_(_self{more}) -> Self: ..."))
+            lines.append((row.name + "_", f"    def {row.name}_(_self{in_place}) -> Self: ..."))
     return "".join(line + "\n" for name, line in lines if not re.search(rf"\bdef {name}\(", declared))
 
 

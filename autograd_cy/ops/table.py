@@ -6,20 +6,22 @@ gradient back to its input's shape. A gradient of exactly zero stays zero where 
 """
 
 from .functions import (
-    abs, acos, as_strided, as_strided_back, asin, atan, atan2, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, ceil, concatenate, cos, cosh, cross_entropy_back, eq, erf, exp, exp2,
-    expand, expm1, fill_strided, floor, floor_divide, gather, index, index_back, index_fill, isfinite, isinf, isnan, log,
-    log1p, log2, log10, logical_and, logical_not, logical_or, logical_xor, logsigmoid, matmul, maximum, minimum, permute,
-    pieces, pow, put, remainder, reshape, round, rsqrt, sigmoid, sign, sin, sinh, slice, softplus, spread, sqrt,
-    sum_to, swap_axes, tan, tanh, total, trunc, unslice, where,
+    abs, acos, as_strided, as_strided_back, asin, atan, atan2, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift,
+    bitwise_xor, ceil, concatenate, copysign, cos, cosh, cross_entropy_back, digamma, eq, erf, erfc, erfinv, exp, exp2, expand, expm1,
+    fill_strided, floor, floor_divide, fmod, gather, hypot, index, index_back, index_fill, isfinite, isinf, isnan, lgamma, log, log1p,
+    log2, log10, logical_and, logical_not, logical_or, logical_xor, logsigmoid, matmul, maximum, minimum, nextafter, permute, pieces,
+    polygamma, pow, put, remainder, reshape, round, rsqrt, sigmoid, sign, signbit, sin, sinh, slice, softplus, spread, sqrt, sum_to,
+    swap_axes, tan, tanh, total, trunc, unslice, where,
 )
 from .rows import TABLE, binary, op, ternary, unary
 
 __all__ = ["TABLE"]
 
 INF = float("inf")
-LN2, LN10 = 0.6931471805599453, 2.302585092994046
-SQRT_HALF, SQRT_2_OVER_PI, TWO_OVER_SQRT_PI, INV_SQRT_2PI = (
-    0.7071067811865476, 0.7978845608028654, 1.1283791670955126, 0.3989422804014327)
+PI, LN2, LN10 = 3.141592653589793, 0.6931471805599453, 2.302585092994046
+SQRT_HALF, SQRT_2_OVER_PI, TWO_OVER_SQRT_PI, HALF_SQRT_PI, INV_SQRT_2PI = (
+    0.7071067811865476, 0.7978845608028654, 1.1283791670955126, 0.886226925452758, 0.3989422804014327)
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805        # Klambauer et al., 2017
 
 # ---- arithmetic
 
@@ -31,6 +33,8 @@ binary("floor_divide", lambda a, b: floor_divide(a, b), dtypes="number", doc="fl
        special="not differentiable: the result does not require a gradient")
 binary("remainder", lambda a, b: remainder(a, b), da=lambda g: g, db=lambda g, a, b: -g * floor_divide(a, b), dtypes="number",
        doc="a - b * floor(a / b), with the sign of b", special="where a is a multiple of b: the derivative from inside the step")
+binary("fmod", lambda a, b: fmod(a, b), da=lambda g: g, db=lambda g, a, b: -g * trunc(a / b), dtypes="number",
+       doc="a - b * trunc(a / b), with the sign of a", special="where a is a multiple of b: the derivative from inside the step")
 binary("pow", lambda a, b: pow(a, b), da=lambda g, a, b: where(b == 0, 0, g * b * pow(a, b - 1)),
        db=lambda g, a, b, y: where(logical_and(a == 0, b >= 0), 0, g * y * log(a)), dtypes="number", doc="a ** b",
        special="exponent 0: da = 0, also at a = 0; a = 0 with b >= 0: db = 0")
@@ -43,6 +47,27 @@ unary("rsqrt", lambda x: rsqrt(x), dx=lambda g, y: g * -0.5 * (y * y * y), doc="
 unary("reciprocal", lambda x: 1 / x, dx=lambda g, y: -g * (y * y), doc="1 / x")
 
 # ---- exponentials, logarithms, circular and hyperbolic functions
+
+unary("deg2rad", lambda x: x * (PI / 180), dx=lambda g: g * (PI / 180), doc="an angle in degrees, in radians")
+unary("rad2deg", lambda x: x * (180 / PI), dx=lambda g: g * (180 / PI), doc="an angle in radians, in degrees")
+binary("hypot", lambda a, b: hypot(a, b), da=lambda g, a, y: g * _part(a, y), db=lambda g, b, y: g * _part(b, y),
+       doc="sqrt(a ** 2 + b ** 2), without overflow", special="a = b = 0: 0; at an infinity: its sign")
+ternary("lerp", "input end weight", lambda input, end, weight:
+        where(abs(weight) < 0.5, input + weight * (end - input), end - (end - input) * (1 - weight)),
+        dinput=lambda g, weight: g * (1 - weight), dend=lambda g, weight: g * weight, dweight=lambda g, input, end: g * (end - input),
+        doc="input + weight * (end - input), exact for weight 0 and 1")
+ternary("addcmul", "input tensor1 tensor2", lambda input, tensor1, tensor2, value: input + value * tensor1 * tensor2, attrs="value=1",
+        dinput=lambda g: g, dtensor1=lambda g, tensor2, value: g * (tensor2 * value),
+        dtensor2=lambda g, tensor1, value: g * (tensor1 * value), dtypes="number", doc="input + value * tensor1 * tensor2")
+ternary("addcdiv", "input tensor1 tensor2", lambda input, tensor1, tensor2, value: input + value * (tensor1 / tensor2), attrs="value=1",
+        dinput=lambda g: g, dtensor1=lambda g, tensor2, value: g * (value / tensor2),
+        dtensor2=lambda g, tensor1, tensor2, value: -g * (value * (tensor1 / tensor2) / tensor2), doc="input + value * tensor1 / tensor2")
+
+
+def _part(a, y):
+    """a / y, y = sqrt(a ** 2 + ...); 0 where that is 0, the sign of an infinite a."""
+    return where(abs(a) == INF, sign(a), a / where(y == 0, 1, y))
+
 
 unary("exp", lambda x: exp(x), dx=lambda g, y: g * y, doc="e ** x")
 unary("expm1", lambda x: expm1(x), dx=lambda g, y: g * (y + 1), doc="e ** x - 1, exact near 0")
@@ -60,9 +85,59 @@ unary("tanh", lambda x: tanh(x), dx=lambda g, y: g * (1 - y * y), doc="hyperboli
 unary("asin", lambda x: asin(x), dx=lambda g, x: g * rsqrt(1 - x * x), doc="inverse sine")
 unary("acos", lambda x: acos(x), dx=lambda g, x: -g * rsqrt(1 - x * x), doc="inverse cosine")
 unary("atan", lambda x: atan(x), dx=lambda g, x: g / (1 + x * x), doc="inverse tangent")
+unary("asinh", lambda x: copysign(_log_twice(abs(x), abs(x) + x * x / (1 + sqrt(x * x + 1))), x), dx=lambda g, x: g * rsqrt(x * x + 1), doc="inverse hyperbolic sine")
+unary("acosh", lambda x: _log_twice(x, x - 1 + sqrt(x - 1) * sqrt(x + 1)),
+      dx=lambda g, x: g / (sqrt(x - 1) * sqrt(x + 1)), doc="inverse hyperbolic cosine")
+unary("atanh", lambda x: copysign(0.5 * log1p(2 * abs(x) / (1 - abs(x))), x), dx=lambda g, x: g / ((1 - x) * (1 + x)),
+      doc="inverse hyperbolic tangent")
+unary("sinc", lambda x: where(x == 0, 1, where(abs(x) == INF, 0, sin(x * PI) / (x * PI))), dx=lambda g, x: g * _sinc_slope(x, x * PI),
+      doc="sin(pi x) / (pi x)", special="x = 0: 1, derivative 0; infinite x: 0")
+unary("logit", lambda x, low, high: _log_odds(where(x < low, low, where(x > high, high, x))), attrs="low high", public=False,
+      dx=lambda g, x, low, high: where(logical_or(x < low, x > high), 0, g / (x * (1 - x))),
+      doc="log(x / (1 - x)) of x limited to [low, high] = [eps, 1 - eps]", special="outside of the limits: 0; without eps: NaN outside of [0, 1]")
+binary("logaddexp", lambda a, b: maximum(a, b) + where(a == b, LN2, softplus(-abs(a - b))),
+       da=lambda g, a, b: g * where(a == b, where(a == -INF, 0, 0.5), sigmoid(a - b)),
+       db=lambda g, a, b: g * where(a == b, where(a == -INF, 0, 0.5), sigmoid(b - a)),
+       doc="log(e ** a + e ** b), without overflow", special="both -inf: 0; both inf: half each")
+binary("logaddexp2", lambda a, b: maximum(a, b) + where(a == b, 1, softplus(-abs(a - b) * LN2) / LN2),
+       da=lambda g, a, b: g * where(a == b, where(a == -INF, 0, 0.5), sigmoid((a - b) * LN2)),
+       db=lambda g, a, b: g * where(a == b, where(a == -INF, 0, 0.5), sigmoid((b - a) * LN2)),
+       doc="log2(2 ** a + 2 ** b), without overflow", special="both -inf: 0; both inf: half each")
+binary("xlogy", lambda a, b: where(isnan(b), b, where(a == 0, 0, a * log(b))),
+       da=lambda g, a, b: where(logical_and(a == 0, b <= 0), 0, g * log(b)), db=lambda g, a, b: where(a == 0, 0, g * a / b),
+       doc="a * log(b), and 0 for a = 0 unless b is NaN", special="a = 0: db = 0; a = 0 and b <= 0: da = 0")
+binary("xlog1py", lambda a, b: where(isnan(b), b, where(a == 0, 0, a * log1p(b))),
+       da=lambda g, a, b: where(logical_and(a == 0, b <= -1), 0, g * log1p(b)), db=lambda g, a, b: where(a == 0, 0, g * a / (b + 1)),
+       doc="a * log(1 + b), and 0 for a = 0 unless b is NaN", special="a = 0: db = 0; a = 0 and b <= -1: da = 0")
 binary("atan2", lambda a, b: atan2(a, b), da=lambda g, a, b: g * _over_square(b, a, b), db=lambda g, a, b: g * -_over_square(a, a, b),
        doc="angle of the point (b, a)", special="a = b = 0: 0")
 unary("erf", lambda x: erf(x), dx=lambda g, x: g * (TWO_OVER_SQRT_PI * exp(-x * x)), doc="error function")
+unary("erfc", lambda x: erfc(x), dx=lambda g, x: -g * (TWO_OVER_SQRT_PI * exp(-x * x)), doc="1 - erf(x), exact in the tail")
+unary("erfinv", lambda x: erfinv(x), dx=lambda g, y: g * (HALF_SQRT_PI * exp(y * y)), doc="inverse of erf")
+unary("lgamma", lambda x: lgamma(x), dx=lambda g, x: g * digamma(x), doc="log |gamma(x)|")
+unary("digamma", lambda x: digamma(x), dx=lambda g, x: g * polygamma(x, 1), doc="derivative of log gamma(x)")
+unary("polygamma", lambda x, n: polygamma(x, n), attrs="n", public=False, dx=lambda g, x, n: g * polygamma(x, n + 1),
+      doc="n-th derivative of digamma(x), n >= 1")
+
+FAR = 1e18                    # its square is finite in float32, and adding 1 to it changes nothing in float64
+
+
+def _log_twice(a, b):
+    """log(2 a) where a is large, else log(1 + b), with one logarithm."""
+    y = log1p(where(a > FAR, a, b))
+    return where(a > FAR, y + LN2, y)
+
+
+def _log_odds(x):
+    return log(x / (1 - x))
+
+
+def _sinc_slope(x, t):
+    """d/dx of sin(t) / t, t = pi x; near 0 by its series, where the formula would lose all digits."""
+    z = t * t
+    series = t * PI * (-1 / 3 + z * (1 / 30 - z * (1 / 840 - z * (1 / 45360 - z * (1 / 3991680 - z / 518918400)))))
+    return where(abs(t) < 0.5, series, where(abs(x) == INF, 0, (t * cos(t) - sin(t)) / (t * x)))
+
 
 def _over_square(x, a, b):
     """x / (a ** 2 + b ** 2) without overflow or underflow on the way, for x = a or b; 0 where both are 0."""
@@ -76,22 +151,65 @@ def _over_square(x, a, b):
 
 unary("sigmoid", lambda x: sigmoid(x), dx=lambda g, y: g * ((1 - y) * y), doc="1 / (1 + e ** -x)")
 unary("logsigmoid", lambda x: logsigmoid(x), dx=lambda g, x: g * sigmoid(-x), doc="log(sigmoid(x)), exact in the tails")
-unary("relu", lambda x: where(x < 0, 0, x), dx=lambda g, y: where(y <= 0, 0, g), dtypes="number", doc="max(x, 0)", special="x = 0: 0")
+unary("relu", lambda x: where(x < 0, 0, x), dx=lambda g, y: where(y <= 0, 0, g), dtypes="number", doc="max(x, 0)", special="x = 0: 0",
+      inplace=True)
 unary("leaky_relu", lambda x, negative_slope: where(x > 0, x, x * negative_slope), attrs="negative_slope=0.01",
       dx=lambda g, x, negative_slope: where(x > 0, g, g * negative_slope), doc="x if x > 0, else negative_slope * x",
-      special="x = 0: negative_slope")
+      special="x = 0: negative_slope", inplace=True)
 unary("elu", lambda x, alpha: where(x > 0, x, alpha * expm1(x)), attrs="alpha=1",
-      dx=lambda g, x, alpha: where(x > 0, g, g * (alpha * exp(x))), doc="x if x > 0, else alpha * (e ** x - 1)", special="x = 0: alpha")
+      dx=lambda g, x, alpha: where(x > 0, g, g * (alpha * exp(x))), doc="x if x > 0, else alpha * (e ** x - 1)", special="x = 0: alpha",
+      inplace=True)
+unary("selu", lambda x: where(x > 0, SELU_SCALE * x, (SELU_SCALE * SELU_ALPHA) * expm1(x)),
+      dx=lambda g, x: where(x > 0, g * SELU_SCALE, g * ((SELU_SCALE * SELU_ALPHA) * exp(x))),
+      doc="1.0507 x if x > 0, else 1.7581 (e ** x - 1)", special="x = 0: 1.7581", inplace=True)
+unary("celu", lambda x, alpha: where(x > 0, x, alpha * expm1(x / alpha)), attrs="alpha=1",
+      dx=lambda g, x, alpha: where(x > 0, g, g * exp(x / alpha)), doc="x if x > 0, else alpha * (e ** (x / alpha) - 1)", inplace=True)
+unary("relu6", lambda x: minimum(where(x < 0, 0, x), 6), dx=lambda g, y: where(logical_or(y <= 0, y >= 6), 0, g), dtypes="number",
+      doc="x limited to [0, 6]", special="x = 0 and x = 6: 0", inplace=True)
+unary("hardtanh", lambda x, min_val, max_val: where(x < min_val, min_val, where(x > max_val, max_val, x)), attrs="min_val=-1 max_val=1",
+      dx=lambda g, x, min_val, max_val: where(logical_or(x <= min_val, x >= max_val), 0, g), doc="x limited to [min_val, max_val]",
+      special="at the bounds: 0", inplace=True)
+unary("hardsigmoid", lambda x: minimum(maximum(x + 3, 0), 6) / 6, dx=lambda g, x: where(logical_and(x > -3, x < 3), g / 6, 0),
+      doc="(x + 3) / 6 limited to [0, 1]", special="x = -3 and x = 3: 0", inplace=True)
+unary("hardswish", lambda x: where(x <= -3, 0, where(x >= 3, x, x * (x + 3) / 6)),
+      dx=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)), doc="x * hardsigmoid(x)",
+      special="x = -3: 0; x = 3: 1", inplace=True)
+unary("threshold", lambda x, threshold, value: where(x <= threshold, value, x), attrs="threshold value",
+      dx=lambda g, x, threshold, value: where(x <= threshold, 0, g), doc="x if x > threshold, else value", special="x = threshold: 0",
+      inplace=True)
+unary("hardshrink", lambda x, lambd: where(logical_and(x >= -lambd, x <= lambd), 0, x), attrs="lambd=0.5",
+      dx=lambda g, x, lambd: where(logical_and(x >= -lambd, x <= lambd), 0, g), doc="x if |x| > lambd, else 0", special="|x| = lambd: 0")
+unary("softshrink", lambda x, lambd: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0)), attrs="lambd=0.5",
+      dx=lambda g, x, lambd: where(logical_and(x >= -lambd, x <= lambd), 0, g), doc="x moved towards 0 by lambd, not beyond",
+      special="|x| = lambd: 0")
+unary("tanhshrink", lambda x: x - tanh(x), dx=lambda g, x: g * (tanh(x) * tanh(x)), doc="x - tanh(x)")
+unary("softsign", lambda x: where(abs(x) == INF, sign(x), x / (1 + abs(x))), dx=lambda g, x: g / ((1 + abs(x)) * (1 + abs(x))),
+      doc="x / (1 + |x|)")
+unary("mish", lambda x: _mish(maximum(x, -1000), exp(minimum(x, 40))),
+      dx=lambda g, x: g * _mish_slope(maximum(minimum(x, 40), -1000), exp(minimum(x, 40))), doc="x * tanh(softplus(x))", inplace=True)
+binary("prelu", lambda x, w: where(x > 0, x, x * w), inputs="x w", public=False, dx=lambda g, x, w: where(x > 0, g, g * w),
+       dw=lambda g, x: where(x > 0, 0, g * x), doc="x if x > 0, else w * x", special="x = 0: w")
 unary("gelu", lambda x: 0.5 * x * (1 + erf(x * SQRT_HALF)),
       dx=lambda g, x: g * (0.5 * (1 + erf(x * SQRT_HALF)) + x * (INV_SQRT_2PI * exp(-0.5 * x * x))),
       doc="x times the standard normal distribution function of x")
 unary("gelu_tanh", lambda x: 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
       dx=lambda g, x: g * _gelu_tanh_slope(x, tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
       doc="gelu by its tanh approximation (Hendrycks and Gimpel, 2016)")
-unary("silu", lambda x: x * sigmoid(x), dx=lambda g, x: g * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))), doc="x * sigmoid(x)")
+unary("silu", lambda x: x * sigmoid(x), dx=lambda g, x: g * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))), doc="x * sigmoid(x)",
+      inplace=True)
 unary("softplus", lambda x, beta, threshold: where(x * beta > threshold, x, softplus(x * beta) / beta), attrs="beta=1 threshold=20",
       dx=lambda g, x, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta)),
       doc="log(1 + e ** (beta * x)) / beta, and x itself where beta * x > threshold")
+
+
+def _mish(x, e):
+    """x tanh(log(1 + e)), e = e ** x: no logarithm is needed."""
+    return x * (e * (e + 2) / (e * (e + 2) + 2))
+
+
+def _mish_slope(x, e):
+    n = e * (e + 2)
+    return n / (n + 2) + 4 * x * (e / (n + 2)) * ((e + 1) / (n + 2))
 
 
 def _gelu_tanh_slope(x, t):
@@ -107,12 +225,27 @@ binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a > b, 0,
 unary("clamp", lambda x, min, max: where(where(x < min, min, x) > max, max, where(x < min, min, x)), attrs="min max", public=False,
       dx=lambda g, x, min, max: where(logical_and(x >= min, x <= max), g, 0), dtypes="number", doc="x limited to [min, max]",
       special="at the bounds: 1")
+binary("fmax", lambda a, b: where(logical_or(a >= b, isnan(b)), a, b), da=lambda g, a, b: where(logical_or(a >= b, isnan(b)), g, 0),
+       db=lambda g, a, b: where(logical_or(a >= b, isnan(b)), 0, g), dtypes="all", doc="the larger of a and b; NaN loses", special="a = b: to a")
+binary("fmin", lambda a, b: where(logical_or(a <= b, isnan(b)), a, b), da=lambda g, a, b: where(logical_or(a <= b, isnan(b)), g, 0),
+       db=lambda g, a, b: where(logical_or(a <= b, isnan(b)), 0, g), dtypes="all", doc="the smaller of a and b; NaN loses", special="a = b: to a")
 ternary("where", "c a b", lambda c, a, b: where(c, a, b), da=lambda g, c: where(c, g, 0), db=lambda g, c: where(c, 0, g),
         public=False, dtypes="all", types={"c": "bool"}, doc="a where c is true, else b")
 unary("floor", lambda x: floor(x), dx=lambda g: g * 0, dtypes="number", doc="largest integer <= x", special="0 everywhere")
 unary("ceil", lambda x: ceil(x), dx=lambda g: g * 0, dtypes="number", doc="smallest integer >= x", special="0 everywhere")
 unary("round", lambda x: round(x), dx=lambda g: g * 0, dtypes="number", doc="nearest integer, halves to even", special="0 everywhere")
 unary("trunc", lambda x: trunc(x), dx=lambda g: g * 0, dtypes="number", doc="integer part of x", special="0 everywhere")
+unary("frac", lambda x: x - trunc(x), dx=lambda g: g, doc="x - trunc(x)", special="at integers: 1")
+binary("copysign", lambda a, b: copysign(a, b), da=lambda g, a, b: g * (sign(a) * copysign(1, b)), db=lambda g: g * 0,
+       doc="|a| with the sign of b", special="a = 0: 0")
+binary("heaviside", lambda input, values: where(input == 0, values, where(input > 0, 1, 0)), inputs="input values",
+       dinput=lambda g: g * 0, dvalues=lambda g, input: where(input == 0, g, 0), dtypes="all",
+       doc="0 where input < 0, values where it is 0, 1 where it is larger", special="0 everywhere for input")
+binary("nextafter", lambda a, b: nextafter(a, b), doc="the next number after a towards b",
+       special="not differentiable: the result does not require a gradient")
+unary("nan_to_num", lambda x, nan, posinf, neginf: where(isnan(x), nan, where(x == INF, posinf, where(x == -INF, neginf, x))),
+      attrs="nan posinf neginf", public=False, dx=lambda g, x: where(isfinite(x), g, 0), doc="NaN and infinities replaced by numbers",
+      special="at what is replaced: 0")
 
 # ---- comparisons and logic (bool results)
 
@@ -133,6 +266,13 @@ unary("bitwise_not", lambda x: bitwise_not(x), dtypes="integral", doc="~x, bit b
 unary("isnan", lambda x: isnan(x), dtypes="all", result="bool", doc="whether x is NaN")
 unary("isinf", lambda x: isinf(x), dtypes="all", result="bool", doc="whether x is infinite")
 unary("isfinite", lambda x: isfinite(x), dtypes="all", result="bool", doc="whether x is neither infinite nor NaN")
+
+unary("isposinf", lambda x: logical_and(isinf(x), x > 0), dtypes="all", result="bool", doc="whether x is inf")
+unary("isneginf", lambda x: logical_and(isinf(x), x < 0), dtypes="all", result="bool", doc="whether x is -inf")
+unary("signbit", lambda x: signbit(x), dtypes="all", result="bool", doc="whether x is negative or -0")
+binary("bitwise_left_shift", lambda a, b: bitwise_left_shift(a, b), dtypes="integer", doc="a << b: 0 where b is negative or beyond a's bits")
+binary("bitwise_right_shift", lambda a, b: bitwise_right_shift(a, b), dtypes="integer",
+       doc="a >> b: 0 or -1 where b is negative or beyond a's bits")
 
 # ---- losses, elementwise: `reduced` ops in the engine follow them by a sum or a mean in the same node
 

@@ -1,0 +1,150 @@
+/* Functions that models use rarely: inverse error function, gamma and its derivatives, hypot, shifts, fmod of integers.
+ * Included by vecmath.h, whose functions it uses; tests/ulp_table.py holds the accuracy that is promised.
+ * The generated elementwise loops rely on it.
+ *
+ * ag_erfinv and ag_hypot are branch-free. The gamma family takes a number of steps that depends on its data: it computes in
+ * double, in functions that are never inlined, and a loop over them is not vectorised.
+ */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define AG_CALLED static __attribute__((noinline))
+#else
+#define AG_CALLED static
+#endif
+
+/* ---- inverse error function: from w = -log(1 - a^2), after M. Giles, "Approximating the erfinv function" (GPU Computing Gems,
+ * 2012), with own polynomials: erfinv(a) / a in w below 6.25, 2^-27.8; erfinv in sqrt(w) above, 2^-27.0, up to a = 1 - 2^-53. */
+
+#define AG_ERFINV_START(T, D, C) \
+AG_INLINE T ag_erfinv_start_##D(T a) { \
+    T w = -ag_log_##D(((T)1 - a) * ((T)1 + a)), c = w - (T)3.125, s = sqrt##C(w) - (T)4.25; \
+    T p = (T)0x1.68f8d8p-31, q = (T)-0x1.452b28p-23; \
+    p = p * c + (T)-0x1.3d38c8p-28;  q = q * s + (T)0x1.3cd2bep-22; \
+    p = p * c + (T)-0x1.a78208p-26;  q = q * s + (T)0x1.2373f4p-20; \
+    p = p * c + (T)0x1.c93a3cp-22;   q = q * s + (T)-0x1.2e8e5cp-18; \
+    p = p * c + (T)-0x1.74af5cp-20;  q = q * s + (T)0x1.c8567cp-17; \
+    p = p * c + (T)-0x1.d20124p-17;  q = q * s + (T)-0x1.d61bcep-15; \
+    p = p * c + (T)0x1.87b90ap-13;   q = q * s + (T)0x1.b4d50cp-13; \
+    p = p * c + (T)-0x1.84569ep-11;  q = q * s + (T)-0x1.3debfcp-11; \
+    p = p * c + (T)-0x1.8b6cfap-8;   q = q * s + (T)0x1.7509d4p-11; \
+    p = p * c + (T)0x1.ebd80ep-3;    q = q * s + (T)0x1.028df6p+0; \
+    p = p * c + (T)0x1.a755e8p+0;    q = q * s + (T)0x1.05e6fep+2; \
+    return w < (T)6.25 ? a * p : q; }
+
+AG_ERFINV_START(float, f32, f)
+AG_ERFINV_START(double, f64, )
+
+AG_INLINE float ag_erfinv_f32(float x) {
+    float a = fabsf(x), y = ag_erfinv_start_f32(a);
+    y = a < 1.0f ? y : a == 1.0f ? AG_INF_F32 : AG_NAN_F32;
+    return copysignf(y, x);
+}
+/* One step of Halley's method, which cubes the error; the difference from erf below 1/2, from erfc (and the exact 1 - a) above. */
+AG_INLINE double ag_erfinv_f64(double x) {
+    double a = fabs(x), y = ag_erfinv_start_f64(a);
+    double off = a < 0.5 ? ag_erf_core_f64(y) - a : (1.0 - a) - ag_erfc_f64(y);
+    double d = off * (0x1.c5bf891b4ef6bp-1 * ag_exp_f64(y * y));            /* sqrt(pi) / 2 */
+    y = y - d / (1.0 + y * d);
+    y = a < 1.0 ? y : a == 1.0 ? AG_INF_F64 : AG_NAN_F64;
+    return copysign(y, x);
+}
+
+/* ---- logarithm of |gamma(x)|, its derivative digamma, and the derivatives of that */
+
+AG_CALLED double ag_lgamma_f64(double x) { return lgamma(x); }
+AG_CALLED float ag_lgamma_f32(float x) { return (float)lgamma((double)x); }
+
+/* Recurrence up to 10, then the asymptotic series (Abramowitz and Stegun, 6.3.5, 6.3.7 and 6.3.18); next term at 10: 5e-17. */
+AG_CALLED double ag_digamma_f64(double x) {
+    double y = 0;
+    if (x == 0) return copysign(AG_INF_F64, -x);
+    if (x < 0) {
+        double r = x - ag_round_f64(x);
+        if (r == 0 || x == -AG_INF_F64) return AG_NAN_F64;
+        y = -0x1.921fb54442d18p+1 / ag_tan_fast_f64(r * 0x1.921fb54442d18p+1);
+        x = 1 - x;
+    }
+    for (; x < 10; x += 1) y -= 1 / x;
+    double z = 1 / (x * x), p = 1.0 / 12;
+    p = p * z - 691.0 / 32760;
+    p = p * z + 1.0 / 132;
+    p = p * z - 1.0 / 240;
+    p = p * z + 1.0 / 252;
+    p = p * z - 1.0 / 120;
+    p = p * z + 1.0 / 12;
+    return y + (ag_log_f64(x) - 0.5 / x - z * p);
+}
+AG_CALLED float ag_digamma_f32(float x) { return (float)ag_digamma_f64((double)x); }
+
+AG_CALLED double ag_inverse_power_f64(double x, double s) { return s == 2 ? 1 / (x * x) : ag_pow_f64(x, -s); }
+/* sum of 1 / (q + k)^s over k >= 0 for q > 0, s >= 2: terms up to s + 10, then Euler and Maclaurin's formula (Johansson, "Rigorous
+ * high-precision computation of the Hurwitz zeta function", 2015, eq. 5) */
+AG_CALLED double ag_zeta_f64(double s, double q) {
+    /* B_2k / (2k)! */
+    static const double numbers[9] = {0x1.5555555555555p-4, -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15, -0x1.bbd779334ef0bp-21,
+                                      0x1.66a8f2bf70ebep-26, -0x1.22805d644267fp-31, 0x1.d6db2c4e09162p-37, -0x1.7da4e1f79955cp-42,
+                                      0x1.355871d652e9ep-47};
+    double sum = 0, first = ag_inverse_power_f64(q, s), t = first;
+    while (q < s + 10) {
+        sum += t;
+        q += 1;
+        t = ag_inverse_power_f64(q, s);
+        if (t * q < sum * 0x1p-60) return sum;
+    }
+    double tail = 0, factor = s / q, z = 1 / (q * q);      /* s (s + 1) ... (s + 2k - 2) / q^(2k - 1) */
+    for (int k = 0; k < 9; k++) {
+        tail += numbers[k] * factor;
+        factor *= (s + 2 * k + 1) * (s + 2 * k + 2) * z;
+    }
+    return sum + t * (q / (s - 1) + 0.5 + tail);
+}
+/* (-1)^(n + 1) n! sum of 1 / (x + k)^(n + 1), n >= 1. Left of 0 the sum's terms are those of three sums on the right. */
+AG_CALLED double ag_polygamma_f64(double x, double n) {
+    double s = n + 1, sum, factor = 1, odd = s - 2 * ag_floor_f64(s * 0.5);
+    if (x != x || x == -AG_INF_F64) return AG_NAN_F64;
+    for (double k = 2; k <= n && factor < AG_INF_F64; k += 1) factor *= k;
+    if (x > 0) sum = x < AG_INF_F64 ? ag_zeta_f64(s, x) : 0;
+    else {
+        double f = -x - ag_floor_f64(-x), left;
+        if (f == 0) sum = AG_INF_F64;
+        else {
+            left = ag_zeta_f64(s, f) - ag_zeta_f64(s, 1 - x);
+            sum = ag_zeta_f64(s, 1 - f) + (odd ? -left : left);
+        }
+    }
+    return odd ? -factor * sum : factor * sum;
+}
+AG_CALLED float ag_polygamma_f32(float x, float n) { return (float)ag_polygamma_f64((double)x, (double)n); }
+
+/* ---- sqrt(a^2 + b^2) without overflow or underflow on the way */
+
+AG_INLINE float ag_hypot_f32(float a, float b) {
+    float y = (float)sqrt((double)a * (double)a + (double)b * (double)b);
+    return (fabsf(a) == AG_INF_F32) | (fabsf(b) == AG_INF_F32) ? AG_INF_F32 : y;
+}
+AG_INLINE double ag_hypot_f64(double a, double b) {
+    double p = fabs(a), q = fabs(b), m = p > q ? p : q;
+    double scale = m > 0x1p500 ? 0x1p-600 : m < 0x1p-500 ? 0x1p600 : 1.0, back = m > 0x1p500 ? 0x1p600 : m < 0x1p-500 ? 0x1p-600 : 1.0;
+    p *= scale;
+    q *= scale;
+    double y = sqrt(p * p + q * q) * back;
+    return (fabs(a) == AG_INF_F64) | (fabs(b) == AG_INF_F64) ? AG_INF_F64 : y;
+}
+
+AG_INLINE float ag_nextafter_f32(float a, float b) { return nextafterf(a, b); }
+AG_INLINE double ag_nextafter_f64(double a, double b) { return nextafter(a, b); }
+
+/* ---- integers: a - b trunc(a / b); shifts by any number: what leaves at an end is lost, and a negative number counts as a large one */
+
+#define AG_MORE_INTEGER_FUNCTIONS(T, U, D, BITS) \
+AG_INLINE T ag_fmod_##D(T a, T b) { \
+    T d = (b == 0) | ((b == (T)-1) & ((T)-1 < 0)) ? 1 : b; \
+    return (T)(b == 0 ? 0 : a % d); } \
+AG_INLINE T ag_bitwise_left_shift_##D(T a, T n) { return (n < 0) | (n >= BITS) ? 0 : (T)((U)a << (n & (BITS - 1))); } \
+AG_INLINE T ag_bitwise_right_shift_##D(T a, T n) { \
+    T m = (n < 0) | (n >= BITS) ? BITS - 1 : n, y = (T)(a >> m); \
+    return ((T)-1 > 0) & (m != n) ? 0 : y; }
+
+AG_MORE_INTEGER_FUNCTIONS(int64_t, uint64_t, i64, 64)
+AG_MORE_INTEGER_FUNCTIONS(int32_t, uint32_t, i32, 32)
+AG_MORE_INTEGER_FUNCTIONS(uint8_t, uint32_t, u8, 8)
