@@ -15,7 +15,8 @@ from .calls import watch_calls
 from .guards import snapshot
 from .links import attach, dependencies, has_graph, last_node, saved_addresses, strided
 from .program import EXTERNAL, INPUT, Program
-from .recorder import Recording, place, user_line
+from .recorder import place, user_line
+from .recording import Recording
 from .trees import flatten, unflatten
 
 _one_at_a_time = threading.RLock()       # the kernels' table leads through one recorder: another thread's capture waits
