@@ -41,7 +41,7 @@ class Recording(Notes):
             shape = (block.nbytes // size,)
             inserted.append((block.position, Instruction("copy", "copy", (View(block.id, 0, dtype, shape, (1,)),
                                                                           View(source.id, 0, dtype, shape, strides)), "wr")))
-        for position, instruction in reversed(sorted(inserted, key=lambda pair: pair[0])):
+        for position, instruction in sorted(inserted, key=lambda pair: pair[0])[::-1]:
             self.instructions.insert(position, instruction)
 
     def is_filled_first(self, block):
