@@ -7,12 +7,11 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
-from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport itemsize_of
-from autograd_cy.array.layout cimport Layout, layout_decref, layout_strided
+from autograd_cy.array.layout cimport Layout, layout_strided
 from autograd_cy.array.storage cimport (
     Storage, UntypedStorage, storage_decref, storage_incref, storage_new,
 )
@@ -332,7 +331,7 @@ cdef class Instance:
             self.steps[i].counter = &(<CountedState> state).steps
 
     def refresh(self, updates):
-        """Read learning rates and the like, as they are now. `updates`: (step, (group, states, state, parameter)), as in Machine.updates."""
+        """Read learning rates and the like, as they are now. `updates`: as Machine.updates."""
         cdef double* numbers
         seen = None
         for i, (group, _, _, _) in updates:
@@ -512,11 +511,11 @@ cdef void run_group(Instance instance, Step* group) noexcept nogil:
 cdef void run_rows(Step* s) noexcept nogil:
     """A loop for each row: a bias, a column."""
     cdef char* p[MAX_OPERANDS]
-    cdef Py_ssize_t row
+    cdef Py_ssize_t _
     cdef int k
     for k in range(s.n_operands):
         p[k] = s.p[k]
-    for row in range(s.ints[0]):
+    for _ in range(s.ints[0]):
         s.loop(s.n, p, s.numbers)
         for k in range(s.n_operands):
             p[k] += s.ints[1 + k]
