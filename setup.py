@@ -70,8 +70,8 @@ CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
     "node", "tensor", "record", "dispatch", "gradients", "passes", "products")}
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if GCC else []     # 4 % of a module
 # Mostly checks of arguments around calls that take microseconds: -Os makes them a quarter smaller.
-COLD = {f"autograd_cy.{name}" for name in ("engine.creation", "engine.random", "engine.index", "engine.gather", "engine.modes", "engine.choose",
-                                           "kernels._probe", "kernels._probe_strided", "kernels.table")}
+COLD = {f"autograd_cy.{name}" for name in ("engine.creation", "engine.random", "engine.index", "engine.gather", "engine.modes",
+                                           "engine.choose", "kernels._probe", "kernels._probe_strided", "kernels.table")}
 
 
 def optimisation(name, level=None):

@@ -8,6 +8,7 @@ from builtins import str as _str
 
 from . import autograd as autograd
 from . import data as data
+from . import graph as graph
 from . import linalg as linalg
 from . import nn as nn
 from . import ops as ops
@@ -140,6 +141,7 @@ from .engine.shape import (
     unsqueeze as unsqueeze,
 )
 from .engine.tensor import Tensor as Tensor
+from .graph import compile as compile
 from .kernels.gemm import (
     get_num_threads as get_num_threads,
     set_num_threads as set_num_threads,

@@ -1,6 +1,7 @@
-"""Write docs/reference.md from the table of operations: formula, derivatives as they stand there, dtypes, special points.
+"""Write docs/reference.md: the table of operations (formula, derivatives as they stand there, dtypes, special points), and ag.graph.
 
-Relies on autograd_cy/ops only, by its source and as data: nothing has to be built. The page is not committed.
+Relies on autograd_cy/ops, by its source and as data, and on the sources of autograd_cy/graph: nothing has to be built. The page is
+not committed.
 
     python docs/make_reference.py [FILE]
 """
@@ -56,9 +57,55 @@ def entry(row, derivatives):
     if row.special:
         lines.append(f"- {row.special}")
     if row.kind == "elementwise":
-        computed = {"float": "floating point; integers are converted", "number": "every dtype but bool", "all": "every dtype"}
+        computed = {"float": "floating point; integers are converted", "number": "every dtype but bool", "all": "every dtype",
+                    "integral": "integers and bool"}
         lines.append(f"- {computed[row.dtypes]}" + ("; the result is bool" if row.result == "bool" else ""))
     return [*lines, ""]
+
+
+def signature(node):
+    """The parameters of a function, as in its source."""
+    node.args.args = [a for a in node.args.args if a.arg not in ("self", "cls")]
+    return f"({ast.unparse(node.args)})"
+
+
+def described(title, node):
+    """A heading, and a docstring as paragraphs; its examples as code."""
+    lines, code = ["**" + title.replace("*", r"\*") + "**", ""], False
+    for line in (ast.get_docstring(node) or "").split("\n"):
+        starts = line.startswith((">>>", "..."))
+        if starts and not code:
+            lines += ["```python"]
+        elif code and not line:
+            lines += ["```"]
+        code = starts or (code and bool(line))
+        lines.append(line.removeprefix(">>> ").removeprefix("... ") if starts else line if code else line.replace("*", r"\*"))
+    return [*lines, *(["```"] if code else []), ""]
+
+
+def graph():
+    """The public names of ag.graph, in the order of their modules; `Compiled`, `Program` and `Models` with their methods."""
+    folder = ROOT / "autograd_cy" / "graph"
+    lines = ["## ag.compile and ag.graph", "", "[compile.md](compile.md) and [pictures.md](pictures.md) introduce them.", ""]
+    for source in ast.parse((folder / "__init__.py").read_text()).body:
+        if not isinstance(source, ast.ImportFrom):
+            continue
+        path = folder / f"{source.module}.py"
+        if not path.exists():
+            continue
+        found = {n.name: n for n in ast.parse(path.read_text()).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        for name in [alias.name for alias in source.names if alias.name in found]:
+            node = found[name]
+            if isinstance(node, ast.FunctionDef):
+                called = "ag.compile" if name == "compile" else f"ag.graph.{name}"
+                lines += described(f"{called}{signature(node)}", node)
+                continue
+            lines += described(f"class ag.graph.{name}", node)
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef) and not method.name.startswith("_") and ast.get_docstring(method):
+                    is_property = any(getattr(d, "id", "") == "property" for d in method.decorator_list)
+                    lines += described(f"{name}.{method.name}{'' if is_property else signature(method)}", method)
+    return lines
 
 
 def page():
@@ -71,6 +118,7 @@ def page():
         for row in TABLE.values():
             if row.kind == kind:
                 lines += entry(row, source[row.name])
+    lines += graph()
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -74,6 +74,19 @@ for row in x:
     optimizer.zero_grad()
     nn.MSELoss()(model(row), f(x) + h(x).sum()).backward()
     optimizer.step()
+
+
+@ag.compile
+def step(t: ag.Tensor) -> ag.Tensor:
+    moved: ag.Tensor = ag.graph.cond(t.sum() > 0, lambda t: t + 1, lambda t: t - 1, (t,))
+    return moved.sum()
+
+
+losses = step.repeat(10, x, progress=True)
+why: str = step.why()
+fast = ag.compile(fast=True, without=["fuse"])(model)
+program = ag.graph.capture(f, x)
+print(program, program.run(x, engine="iterative"), fast(x), step.memory())
 """
 WRONG = """
 import autograd_cy as ag

@@ -34,6 +34,7 @@ REACHED_BY = {
     "index_put": "test_inplace.py",
     "index_fill": "test_inplace.py",
     "copy": "test_inplace.py",
+    "captured": "test_compiled_functions.py",
 }
 # Samples of names that are compositions of rows.
 COMPOSED = {

@@ -81,7 +81,6 @@ cdef Storage* prepare(char* block, int size_class, size_t nbytes) noexcept:
 cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
     """A block from the C library: a slab's worth of small ones, or one large one."""
     cdef char* raw
-    cdef char* block
     cdef Storage* s
     cdef Slab* slab
     cdef size_t size = block_bytes(size_class)

@@ -17,5 +17,5 @@ from .seeds import Models, over_seeds
 from .trace import trace_backward
 
 __all__ = ["Arrow", "Box", "Buffer", "Compiled", "ENGINES", "Instruction", "Models", "PASSES", "Picture", "Program", "View", "capture",
-           "compile", "cond", "dot", "draw", "from_json", "of", "of_tensor", "optimise", "over_seeds", "scan", "svg", "trace_backward", "wall",
-           "while_loop"]
+           "compile", "cond", "dot", "draw", "from_json", "of", "of_tensor", "optimise", "over_seeds", "scan", "svg", "trace_backward",
+           "wall", "while_loop"]

@@ -3,6 +3,8 @@
 Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 """
 
+from typing import Any
+
 from autograd_cy.engine import dispatch, linear_algebra, products, reduce, shape
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
 from autograd_cy.engine.losses import cross_entropy
@@ -12,6 +14,7 @@ from autograd_cy.ops import TABLE
 
 from .capture import capture
 from .live import nodes_of
+from .program import Program
 
 _REDUCTIONS = {None: 0, "mean": 1, "sum": 2}
 
@@ -32,15 +35,15 @@ FORWARD = {name: _reduced(name) for name in ("sum", "mean", "prod", "amax", "ami
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
     "concatenate": lambda *xs: FUNCTIONS["concatenate"](xs[:-2], xs[-1]),
 }
-FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided", "pieces",
-                                               "convert", "index", "index_back", "gather", "put")}
+FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided",
+                                               "pieces", "convert", "index", "index_back", "gather", "put")}
 
 
-def of(tensor, *, gradients=False, names=None):
+def of(tensor: Tensor, *, gradients: bool = False, names: Any = None) -> Program:
     """The Program that computes `tensor` from the leaves of its graph, which become its inputs, in the order of their first use.
 
-    gradients: outputs are (the value, [gradients of all leaves, in the same order]) instead of the value alone. names: a dict from names to leaves
-    (or a Module, for its parameters) that print shows.
+    gradients: outputs are (the value, [gradients of all leaves, in the same order]) instead of the value alone. names: a dict from
+    names to leaves (or a Module, for its parameters) that print shows.
 
     Raises ValueError where a value that the forward needs was not kept (an input that no gradient rule needs: let it require
     gradients, or use `capture`), and for graphs whose backward pass has given its values back.

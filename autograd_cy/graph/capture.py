@@ -4,8 +4,11 @@ Relies on recorder, guards, trees and links. compile relies on it.
 """
 
 import threading
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
 
+from autograd_cy.array.dtypes import DType
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.backward import grad
 from autograd_cy.engine.modes import enable_grad
@@ -16,7 +19,10 @@ from .guards import snapshot
 from .links import attach, dependencies, has_graph, last_node, saved_addresses, strided
 from .program import EXTERNAL, INPUT, Program
 from .recorder import Recording, place, user_line
-from .trees import flatten, unflatten
+from .trees import flatten, other_values, unflatten
+
+# What a replay can return besides tensors: values that can't change.
+PLAIN = (type(None), bool, int, float, complex, str, bytes, range, DType, Enum)
 
 _one_at_a_time = threading.RLock()       # the kernels' table leads through one recorder: another thread's capture waits
 
@@ -72,6 +78,10 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
             graph = Graph(recording, [tensors[k] for k in numbers], numbers, arguments, given, since)
     if watched:
         _refuse_what_changes(guards, calls)
+    for value in other_values(tree) if lasting else ():
+        if not isinstance(value, PLAIN):
+            raise CaptureError(f"the captured step returns {type(value).__name__} objects; a replay can return tensors and plain values only, "
+                               f"alone or in tuples, lists and dicts")
     names = guards.tensors()
     recording.give_names(names)
     number = {id(t): k for k, t in enumerate(arguments)}
@@ -243,11 +253,12 @@ def _refuse_hidden_memory(recording, known):
             addresses |= {t.untyped_storage().data_ptr() for t in instruction.extra[2].values() if isinstance(t, Tensor)}
     for instruction, view in recording.hidden(addresses):
         line = f", at {instruction.line[0]}:{instruction.line[1]}" if instruction.line else ""
-        raise CaptureError(f"{instruction.name} uses a tensor ({view}) that the captured step reaches in a way that can't be watched{line}: "
-                           f"hold it in a variable, an attribute or a container that the step names, or pass it as an argument")
+        raise CaptureError(f"{instruction.name} uses a tensor ({view}) that the captured step reaches in a way that can't be "
+                           f"watched{line}: hold it in a variable, an attribute or a container that the step names, or pass it as an "
+                           f"argument")
 
 
-def capture(fn, *examples, gradients=None):
+def capture(fn: Callable[..., Any], *examples: Any, gradients: Sequence[Tensor] | str | None = None) -> Program:
     """The Program of fn(*examples): a flat list of kernel calls that can be printed, drawn, changed by passes and run again.
 
     The tensors among the examples become its inputs, in order; what else the function reads (parameters, constants) is part of it.

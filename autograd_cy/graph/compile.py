@@ -7,23 +7,26 @@ guards (noticing that something it depends on has changed). Everything here deci
 import functools
 import threading
 import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, overload
 
 from autograd_cy.array.errors import CaptureError
-from autograd_cy.engine.creation import empty
 from autograd_cy.engine.modes import enable_grad, is_grad_enabled
 from autograd_cy.engine.operands import get_default_dtype
 from autograd_cy.engine.random import default_generator
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import Inner, trace
+from .keys import difference, key_difference, sharing, structure_of
 from .links import (
     Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved, prepare_gradients, versions,
 )
 from .machine import Machine, evaluate
 from .passes import PASSES, optimise
 from .plan import memory_report, plan
-from .program import EXTERNAL, LOCAL
+from .program import EXTERNAL, LOCAL, Program
 from .recorder import is_capturing
+from .results import bar_of, copies, joined, stacked
 from .trees import HOLE, flatten, unflatten
 
 AGREEING = 2              # captures that must agree before the first replay: a number that changes from call to call shows here
@@ -32,7 +35,12 @@ KEPT = 64                 # programs per compiled function; a new one drops the 
 SLICE = 0.05              # seconds between looks at signals (Ctrl-C) in a long repeat
 
 
-def compile(step=None, *, fast=False, without=(), show=None):
+@overload
+def compile(step: Callable[..., Any], *, fast: bool = False, without: Sequence[str] = (), show: Any = None) -> "Compiled": ...
+@overload
+def compile(step: None = None, *, fast: bool = False, without: Sequence[str] = (),
+            show: Any = None) -> Callable[[Callable[..., Any]], "Compiled"]: ...
+def compile(step: Any = None, *, fast: bool = False, without: Sequence[str] = (), show: Any = None) -> Any:
     """Make a function that replays `step` at the speed of the kernels in it.
 
     step: a training step (it may call backward, zero_grad, clipping and optimisers), any other function of tensors, or a Module.
@@ -77,7 +85,7 @@ class Compiled:
 
     # ---- calling
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         last = self._last
         if last is not None and not kwargs and last.signature is not None and last.signature.matches(args):
             with self._lock:
@@ -92,7 +100,7 @@ class Compiled:
                 return self._capture(key, args, kwargs)
             return entry.call(tensors, args, kwargs)
 
-    def repeat(self, times, *args, progress=False, **kwargs):
+    def repeat(self, times: int, *args: Any, progress: bool = False, **kwargs: Any) -> Any:
         """Run the step `times` times on the same arguments; returns its results stacked along a new first dimension.
 
         progress: show a bar on the terminal (tqdm, where it is installed).
@@ -118,7 +126,7 @@ class Compiled:
         bar(times)
         return value
 
-    def over(self, loader, *, progress=False):
+    def over(self, loader: Iterable[Any], *, progress: bool = False) -> list[Any]:
         """Run the step on every batch of a loader (a tuple or list of tensors, or one tensor); returns the list of results."""
         bar, results = bar_of(len(loader) if hasattr(loader, "__len__") else None, progress), []
         for batch in loader:
@@ -128,21 +136,21 @@ class Compiled:
 
     # ---- looking inside
 
-    def why(self):
+    def why(self) -> str:
         """Why the last capture was made, in a sentence."""
         return self._why
 
     @property
-    def program(self):
+    def program(self) -> Program:
         """The Program that was replayed or captured last; CaptureError before that."""
         return self._latest().program
 
     @property
-    def gradient_program(self):
+    def gradient_program(self) -> Program | None:
         """The Program of the gradient that was asked for last, of a compiled function whose result needs one; else None."""
         return self._latest().gradient_program
 
-    def memory(self):
+    def memory(self) -> str:
         """What a run needs, known before it: the peak, the largest buffers and the lines that made them, as text."""
         return "\n\n".join(self._latest().reports())
 
@@ -167,20 +175,21 @@ class Compiled:
     def __reduce__(self):
         return Compiled, (self.step, self._fast, self._without, self._show)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "step" not in self.__dict__:
             raise AttributeError(name)
         return getattr(self.step, name)          # parameters(), train() ... of a compiled Module
 
     def __repr__(self):
-        return f"<compiled {getattr(self.step, '__qualname__', type(self.step).__name__)}: {sum(map(len, self._entries.values()))} programs>"
+        name = getattr(self.step, "__qualname__", type(self.step).__name__)
+        return f"<compiled {name}: {sum(map(len, self._entries.values()))} programs>"
 
     # ---- capturing
 
     def _find(self, tensors, description):
         """(the entry that may be replayed for these arguments, or None; their key)."""
         key = (description, tuple((t.shape, t.stride(), t.dtype.code, t.requires_grad) for t in tensors), is_grad_enabled(),
-               get_default_dtype().code, _sharing(tensors))
+               get_default_dtype().code, sharing(tensors))
         try:
             entries = self._entries.get(key, ())
         except TypeError:
@@ -199,7 +208,7 @@ class Compiled:
     def _capture(self, key, args, kwargs):
         self._explain(key)
         found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs), lasting=True)
-        structure = _structure(found)
+        structure = structure_of(found)
         before, count = self._candidates.get(key, (None, 0))
         if before == structure or self._verified:
             self._verified = True
@@ -208,7 +217,7 @@ class Compiled:
             self._keep(key, _Entry(self, found, self._options(), Signature(args) if plain else None))
         elif count + 1 >= PATIENCE:
             raise CaptureError(f"the step did something else in each of {PATIENCE} calls, so that it can't be replayed: "
-                               f"{_difference(before, structure)}")
+                               f"{difference(before, structure)}")
         else:
             self._candidates[key] = structure, count + 1
         return found.result
@@ -240,7 +249,7 @@ class Compiled:
             self._why = f"captured again because {self._reason}"
         else:
             known = next(iter(self._entries or self._candidates))
-            self._why = f"captured because {_key_difference(known, key)}"
+            self._why = f"captured because {key_difference(known, key)}"
 
 
 class _Entry:
@@ -381,7 +390,8 @@ class _Gradient:
         self.shared = tuple((i, mine[b.id]) for i, b in enumerate(buffers) if b.kind == EXTERNAL and b.owner is None)
         addresses = {b.owner.data_ptr() for b in buffers if b.kind == EXTERNAL and b.owner is not None}
         theirs = entry.machine.buffers
-        reads = {there for _, there in self.shared} | {i for i in entry.read if theirs[i].kind == EXTERNAL and theirs[i].owner.data_ptr() in addresses}
+        reads = {there for _, there in self.shared}
+        reads |= {i for i in entry.read if theirs[i].kind == EXTERNAL and theirs[i].owner.data_ptr() in addresses}
         self.checked = tuple(k for k, i in enumerate(entry.read) if i in reads)       # places in entry.read whose versions matter
         self.results = tuple(sorted({self.machine.index[v.buffer] for v in self.program.outputs
                                      if buffers[self.machine.index[v.buffer]].kind == LOCAL}))
@@ -484,83 +494,3 @@ def run_many(entry, instance, updates, leaves, kept, times, tensors, progress=No
 def _resolved(leaves, tensors):
     """Leaves among the arguments are this call's."""
     return tuple((tensors[leaf] if type(leaf) is int else leaf, *rest) for leaf, *rest in leaves)
-
-
-def _sharing(tensors):
-    """Which arguments share memory with an earlier one."""
-    if len(tensors) < 2:
-        return ()
-    first = {}
-    return tuple(first.setdefault(t.untyped_storage().data_ptr(), k) for k, t in enumerate(tensors))
-
-
-def _structure(found):
-    """What two captures of one call must have in common."""
-    kept = {buffer for _, buffer in found.kept}                    # gradients may be other memory at each call
-    external = tuple(b.owner.data_ptr() for b in found.program.buffers if b.kind == EXTERNAL and b.id not in kept)
-    return found.program.structure(), found.tree, external
-
-
-def _difference(before, now):
-    """The first instruction in which two captures differ."""
-    for k, (one, other) in enumerate(zip(before[0][1], now[0][1], strict=False)):
-        if one != other:
-            return f"instruction {k} was {one[1]} and then {other[1]}, or read other values"
-    if len(before[0][1]) != len(now[0][1]):
-        return f"{len(before[0][1])} instructions and then {len(now[0][1])}"
-    if before[1] != now[1]:
-        return "the result has another structure, or other numbers in it"
-    return "a number that it made a tensor of, or memory that it used, was another one"
-
-
-def _key_difference(before, now):
-    """How two sets of arguments differ, in words."""
-    if before[0] != now[0]:
-        return "an argument that is no tensor has another value, or the arguments another structure"
-    for k, (one, other) in enumerate(zip(before[1], now[1], strict=True)):
-        for part, what in enumerate(("shape", "strides", "dtype", "requires_grad")):
-            if one[part] != other[part]:
-                return f"tensor {k} among the arguments has {what} {other[part]} instead of {one[part]}"
-    return "gradients were switched on or off" if before[2] != now[2] else "the default dtype changed" if before[3] != now[3] \
-        else "arguments share memory in another way"
-
-
-def copies(tree):
-    tensors, description = flatten(tree)
-    return unflatten(description, [t.detach().clone() for t in tensors])
-
-
-def stacked(results, times):
-    """Results of equal structure, stacked."""
-    from autograd_cy.engine.joins import stack
-    if not results:
-        return empty(0)
-    flat = [flatten(result) for result in results]
-    if flat[0][1] is None or not flat[0][0]:
-        return None
-    return unflatten(flat[0][1], [stack([tensors[k].detach() for tensors, _ in flat]) for k in range(len(flat[0][0]))])
-
-
-def joined(tree, before, stacks):
-    """Results of the first calls, then those of the replays."""
-    from autograd_cy.engine.joins import cat
-    firsts = flatten(stacked(before, len(before)))[0]
-    return unflatten(tree, [cat([first, rest]) for first, rest in zip(firsts, stacks, strict=True)]) if tree is not HOLE \
-        else cat([firsts[0], stacks[0]])
-
-
-def bar_of(total, progress):
-    """A function that moves a progress bar to a number of steps."""
-    if not progress:
-        return lambda done: None
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return lambda done: None
-    shown = tqdm(total=total, unit="step")
-
-    def move(done):
-        shown.update(done - shown.n)
-        if shown.total is not None and done >= shown.total:
-            shown.close()
-    return move

@@ -4,6 +4,8 @@ Relies on recorder and links. Captured steps call these; in eager code they are 
 """
 
 import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.backward import grad
@@ -17,7 +19,7 @@ from .recorder import is_capturing, note_call, paused
 from .trees import flatten, unflatten
 
 
-def wall(function):
+def wall(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function that runs as Python at its place in every replay, for what can't be captured: printing, a branch on values.
 
     It takes tensors (as positional arguments) and returns a tensor, a tuple or dict of them, or None; shapes and dtypes of the
@@ -159,7 +161,7 @@ def _bytes(t):
     return t.detach().numpy().tobytes()
 
 
-def cond(pred, true_fn, false_fn, operands=()):
+def cond(pred: Tensor | bool, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Tensor] = ()) -> Any:
     """true_fn(*operands) if pred (a bool tensor of one element, or a bool) else false_fn(*operands); gradients go through.
 
     In a captured step the choice is made anew at every replay; both functions must give results of the same shapes and dtypes.
@@ -175,7 +177,7 @@ def cond(pred, true_fn, false_fn, operands=()):
     return wall(choose)(pred, *operands)
 
 
-def while_loop(cond_fn, body_fn, carried):
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """carried = body_fn(*carried) while cond_fn(*carried) is true; a tuple of tensors of constant shapes. Gradients go through."""
     def loop(*values):
         start = values
@@ -190,7 +192,7 @@ def while_loop(cond_fn, body_fn, carried):
     return (wall(loop) if is_wall else loop)(*carried)
 
 
-def scan(f, init, xs):
+def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Tensor | Sequence[Tensor]) -> tuple[Any, Any]:
     """carry, y = f(carry, x) for every x along the first dimension of xs (a tensor, or a tuple of them of equal length).
 
     Returns (the last carry, the ys stacked). The number of steps is part of the shapes, so a capture holds them all, one after another.

@@ -15,7 +15,7 @@ from .program import EXTERNAL, Buffer, Instruction, Program, View
 VERSION = 1
 
 
-def to_json(program):
+def to_json(program: Program) -> str:
     """Text from which `from_json` makes a program that computes the same, in any process."""
     for instruction in program.instructions:
         if instruction.extra is not None and instruction.kernel != "group":
@@ -34,7 +34,7 @@ def _instruction(i):
     return [i.kernel, i.name, i.operands, i.roles, i.attrs, [number.hex() for number in map(float, i.numbers)], i.line, parts]
 
 
-def from_json(text):
+def from_json(text: str) -> Program:
     """The Program that `to_json` described; outside memory is new, with the contents of then."""
     data = json.loads(text)
     if data.get("version") != VERSION:

@@ -10,17 +10,16 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
-from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, layout_strided, same_layout, strides_tuple
+from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, layout_strided, same_layout
 from autograd_cy.array.storage cimport Storage, storage_decref, storage_incref, storage_new
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, free_nodes, is_node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.modes cimport grad_enabled
-from autograd_cy.engine.operands cimport copy_into, default_dtype
+from autograd_cy.engine.operands cimport default_dtype
 from autograd_cy.engine.record cimport saved_or_raise, set_edge, set_history
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, set_grad, tensor_new, tensor_wrap
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, set_grad, tensor_wrap
 from autograd_cy.engine.updates cimport AdamState, RMSpropState, SGDState
 from autograd_cy.graph.machine cimport Instance
 from autograd_cy.kernels.table cimport recording
@@ -495,5 +494,3 @@ cdef class StateWatch:
 def shares_memory(Tensor a not None, Tensor b not None):
     """Whether two tensors have one storage."""
     return a.storage == b.storage
-
-

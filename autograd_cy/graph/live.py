@@ -7,6 +7,7 @@ leaves with it.
 import os
 from collections.abc import Mapping
 from textwrap import wrap
+from typing import Any
 
 import numpy as np
 
@@ -189,7 +190,8 @@ class _Drawing:
             self.arrows.append(Arrow("more", head, f"{hidden} inputs" if hidden > 1 else ""))
 
 
-def of_tensor(root, *, gradients=False, names=None, params=None, limit=LIMIT, title=""):
+def of_tensor(root: Any, *, gradients: bool = False, names: Any = None, params: Any = None, limit: int = LIMIT,
+              title: str = "") -> Picture:
     """The Picture of the graph that led to a tensor (or to several: a sequence, or a dict by name).
 
     A box for each operation (output's type, numbers, attributes, the user's line), for each leaf, and for each input that needs

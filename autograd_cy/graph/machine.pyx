@@ -4,15 +4,16 @@
 #
 # A Machine is a Program made ready: kernels looked up, arguments unpacked.  An Instance is a Machine with memory of its own: several
 # may exist (many models at once, results that must stay), each with addresses filled in, so that a run is a plain loop over calls.
+#
+# Above 500 lines because a Cython class cannot be divided, and what runs a step belongs to it.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
-from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport itemsize_of
-from autograd_cy.array.layout cimport Layout, layout_decref, layout_strided
+from autograd_cy.array.layout cimport Layout, layout_strided
 from autograd_cy.array.storage cimport (
     Storage, UntypedStorage, storage_decref, storage_incref, storage_new,
 )
@@ -331,7 +332,7 @@ cdef class Instance:
             self.steps[i].counter = &(<CountedState> state).steps
 
     def refresh(self, updates):
-        """Read learning rates and the like, as they are now. `updates`: (step, (group, states, state, parameter)), as in Machine.updates."""
+        """Read learning rates and the like, as they are now. `updates`: [(step, (group, states, state, parameter))], as Machine's."""
         cdef double* numbers
         seen = None
         for i, (group, _, _, _) in updates:

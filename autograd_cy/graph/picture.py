@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
 from shutil import which
+from typing import Any
 
 # Fill and border by kind, light enough for black text.
 COLOURS = {
@@ -98,7 +99,7 @@ def _quoted(text):
     return '"' + text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\\n") + '"'
 
 
-def dot(picture):
+def dot(picture: Picture) -> str:
     """The picture as Graphviz source (text), for `dot -Tsvg` and the like; needs nothing installed.
 
     >>> open("graph.dot", "w").write(dot(picture))
@@ -410,7 +411,7 @@ def _graphviz():
         return None
 
 
-def svg(picture, layout=None):
+def svg(picture: Picture, layout: str | None = None) -> str:
     """The picture as SVG (text).
 
     layout: "graphviz" or "built-in"; by default Graphviz where its Python package and its program are both installed and the
@@ -454,7 +455,7 @@ def picture_of(thing, **options):
     return of_tensor(thing, **options)
 
 
-def draw(thing, path=None, *, format="svg", **options):
+def draw(thing: Any, path: Any = None, *, format: str = "svg", **options: Any) -> Any:
     """Draw a graph: of a tensor (the operations that led to it), of a program, or a Picture.
 
     thing: a tensor, a sequence or dict of tensors, anything with a method `picture()`, or a Picture.  path: a file to write,

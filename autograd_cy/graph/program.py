@@ -9,7 +9,7 @@ at run time, so a transpose or a reshape is no instruction: it shows in the stri
 """
 
 import hashlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from autograd_cy.array.dtypes import DTYPES
 
@@ -105,9 +105,10 @@ class Instruction(NamedTuple):
 
     kernel: "map" (an elementwise loop, named by `name`: "mul", or "mul.da" for a derivative), "copy", "reduce", "gemm", "softmax",
     "adam" ... (see machine.pyx), or "group": maps over equally many contiguous elements that run block by block, in `extra` as
-    instructions whose views of buffer -1 - k are scratch row k of a block; name: what it is called in print; operands: views or None (an option not in use), in the
-    kernel's order; roles: one of "r", "w", "u" per operand; attrs: integers; numbers: floats; line: (file, line, function) of the
-    user's code; extra: a Python object that the kernel needs (what an update reads its options from; the function of a call).
+    instructions whose views of buffer -1 - k are scratch row k of a block; name: what it is called in print; operands: views or None (an
+    option not in use), in the kernel's order; roles: one of "r", "w", "u" per operand; attrs: integers; numbers: floats; line: (file,
+    line, function) of the user's code; extra: a Python object that the kernel needs (what an update reads its options from; the
+    function of a call).
     """
 
     kernel: str
@@ -199,12 +200,12 @@ class Program(NamedTuple):
 
     # ---- what users ask
 
-    def run(self, *inputs, engine="replay"):
+    def run(self, *inputs: Any, engine: str = "replay") -> Any:
         """The result for these inputs; engine: "replay", "iterative" or "recursive", which give equal bytes."""
         from .evaluate import run
         return run(self, inputs, engine)
 
-    def find_leaves(self):
+    def find_leaves(self) -> list[str]:
         """Names of what the program starts from: inputs, memory that lives outside, and numbers."""
         by_id, found = self.by_id(), {}
         for instruction in self.instructions:
@@ -214,17 +215,17 @@ class Program(NamedTuple):
                     found.setdefault(buffer.id, operand_text(view, by_id))
         return list(found.values())
 
-    def chosen(self, *outputs):
+    def chosen(self, *outputs: int) -> "Program":
         """The program for some of its outputs (numbers from 0), without what only the others need: made once, run often."""
         from .passes import dead_code
         return dead_code(self._replace(outputs=tuple(self.outputs[k] for k in outputs), gradients=(), tree=None))
 
-    def picture(self):
+    def picture(self) -> Any:
         """The program as boxes and arrows, for graph.draw."""
         from .pictures import picture_of
         return picture_of(self)
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The program as text, the contents of outside memory included. TypeError for what lives in Python: updates, calls."""
         from .files import to_json
         return to_json(self)
@@ -253,7 +254,7 @@ class Program(NamedTuple):
     def __hash__(self):
         return hash(self.structure())
 
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """A hexadecimal digest of the structure: equal for equal programs, in any process."""
         return hashlib.sha256(repr(self.structure()).encode()).hexdigest()
 
@@ -293,7 +294,8 @@ def operand_text(view, by_id):
 def instruction_text(instruction, by_id):
     """One instruction in print: written = name(read, ...)."""
     written = ", ".join(operand_text(v, by_id) for v in instruction.writes)
-    read = [operand_text(v, by_id) for v, role in zip(instruction.operands, instruction.roles, strict=True) if v is not None and role == "r"]
+    pairs = zip(instruction.operands, instruction.roles, strict=True)
+    read = [operand_text(v, by_id) for v, role in pairs if v is not None and role == "r"]
     read += [f"{number:g}" for number in instruction.numbers]
     place = f"   # {instruction.line[0].rpartition('/')[2]}:{instruction.line[1]}" if instruction.line else ""
     return f"{written or '()'} = {instruction.name}({', '.join(read)}){place}"

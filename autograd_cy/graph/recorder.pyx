@@ -15,14 +15,14 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uintptr_t
 
 from autograd_cy.array.dtype cimport BOOL, INT64, N_DTYPES, itemsize_of
-from autograd_cy.array.layout cimport Layout, shape_tuple, strides_tuple
+from autograd_cy.array.layout cimport shape_tuple, strides_tuple
 from autograd_cy.array.storage cimport (
     Storage, captured_blocks, end_capture, linked_blocks, pause_capture, slab_block, start_capture, wrap_storage,
 )
 from autograd_cy.engine.node cimport Node, node_line
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport (
-    FIRST_SCALAR, K, LAST_SCALAR, MAX_LOOPS, N_VARIANTS, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_PROD, REDUCE_SUM,
+    FIRST_SCALAR, K, LAST_SCALAR, N_VARIANTS, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_PROD, REDUCE_SUM,
     Kernels, Loop, Operand, recorder,
 )
 
@@ -733,7 +733,8 @@ cdef void note_update(const char* kernel, int dtype, Py_ssize_t n, char* p, cons
         gradient = flat(r, g, dtype, (n,), "r")
         r.note(name, name, (flat(r, p, dtype, (n,), "u"), gradient, flat(r, first, dtype, (n,), "u") if first != NULL else None,
                             flat(r, second, dtype, (n,), "u") if second != NULL else None,
-                            flat(r, third, dtype, (n,), "u") if third != NULL else None), "uruuu", (dtype, n, a, b, c), (), tuple(r.pending_update))
+                            flat(r, third, dtype, (n,), "u") if third != NULL else None), "uruuu", (dtype, n, a, b, c), (),
+               tuple(r.pending_update))
         r.pending_update = None
     except BaseException as error:
         r.error = r.error or error
@@ -783,8 +784,9 @@ cdef int on_node(object node) except -1:
     if mine():
         active.went_back = True
         if (<Node> node).seq <= active.since:
-            raise CaptureError(f"backward goes through a graph that was made before the captured call ({node_line(<Node> node) or 'unknown line'}), "
-                               f"at {place(user_line())}: make the graph inside the step, or detach() what comes from outside")
+            raise CaptureError(f"backward goes through a graph that was made before the captured call "
+                               f"({node_line(<Node> node) or 'unknown line'}), at {place(user_line())}: make the graph inside the "
+                               f"step, or detach() what comes from outside")
         text = node_line(<Node> node).rpartition(":")
         active.node_place = (text[0], int(text[2]), "the gradient") if text[0] else None
         active.node_frame = user_line()

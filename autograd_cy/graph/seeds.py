@@ -4,19 +4,22 @@ Relies on compile and guards (which finds the corresponding parameters of anothe
 """
 
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.joins import stack
 from autograd_cy.engine.modes import no_grad
 
-from .compile import Compiled, bar_of, copies, joined, run_many, stacked
+from .compile import Compiled, run_many
 from .links import StateWatch
 from .program import EXTERNAL
+from .results import bar_of, copies, joined, stacked
 from .trees import flatten, unflatten
 
 
-def over_seeds(make, seeds, *, threads=None, **options):
+def over_seeds(make: Callable[[Any], Any], seeds: int | Sequence[Any], *, threads: int | None = None, **options: Any) -> "Models":
     """Train several models that differ in what `make(seed)` makes of a seed: initial weights, learning rates, data.
 
     make: returns a step function of its own (a closure over a model and an optimizer), or a tuple whose first entry is that; all
@@ -35,7 +38,7 @@ def over_seeds(make, seeds, *, threads=None, **options):
 class Models:
     """Steps that share a captured program; made by `over_seeds`."""
 
-    def __init__(self, make, seeds, threads, options):
+    def __init__(self, make: Callable[[Any], Any], seeds: Sequence[Any], threads: int | None, options: dict[str, Any]) -> None:
         self.seeds = list(seeds)
         if not self.seeds:
             raise ValueError("over_seeds: no seeds")
@@ -47,10 +50,10 @@ class Models:
         self._first = Compiled(self.steps[0], **options)
         self._twins = {}                 # number of the model -> _Twin of the program last used
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.steps)
 
-    def repeat(self, times, *args, progress=False):
+    def repeat(self, times: int, *args: Any, progress: bool = False) -> Any:
         """Run every step `times` times; returns results stacked as (models, times, ...).
 
         The first calls of each model run as eager code: they make gradients and the optimiser's state.

@@ -5,8 +5,10 @@ names.  Users who want to see how gradients come about rely on it.
 """
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import getsource
+from typing import Any
 
 import numpy as np
 
@@ -148,7 +150,8 @@ def _rule_at(node, i, gradient, incoming):
 
 # ---- the pass
 
-def trace_backward(loss, gradient=None, *, retain_graph=False, show=None, names=None, params=None):
+def trace_backward(loss: Tensor, gradient: Tensor | None = None, *, retain_graph: bool = False,
+                   show: Callable[[Step], Any] | None = None, names: Any = None, params: Any = None) -> Trace:
     """Run the backward pass of a tensor and return its steps, in the order in which the engine took them.
 
     It is the iterative engine's own pass: afterwards the leaves have the same gradients, byte for byte, as after

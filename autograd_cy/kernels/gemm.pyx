@@ -13,7 +13,6 @@ cdef enum:
     # Multiply-adds. Below SMALL the own kernel needs no more time than one thread of OpenBLAS (128-cubed, float32: 38 us
     # and 45; with AVX2 39 and 47), and two threads of it sharing a core with another process have taken 20 ms.
     SMALL = 2 * 1024 * 1024 + 1
-    RELEASE = 200 * 1000        # about 10 us; giving up the GIL costs 40 ns
 
 ctypedef void (*SGemm)(char* ta, char* tb, int* m, int* n, int* k, float* alpha, float* a, int* lda, float* b, int* ldb,
                        float* beta, float* c, int* ldc) noexcept nogil
@@ -113,15 +112,6 @@ cdef inline int known_dtype(int dtype) except -1:
     return 0
 
 
-cdef int gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
-              const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) except -1:
-    # in double: a product of three sizes may overflow an integer
-    if (dtype == FLOAT32 or dtype == FLOAT64) and <double>m * <double>n * <double>k < RELEASE and not recording():
-        K.small_gemm(dtype, ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
-        return 0
-    return batched_gemm(dtype, ta, tb, 1, m, n, k, a, lda, 0, b, ldb, 0, c, ldc, 0)
-
-
 cdef int batched_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
                       const char* a, Py_ssize_t lda, Py_ssize_t a_batch_stride, const char* b, Py_ssize_t ldb,
                       Py_ssize_t b_batch_stride, char* c, Py_ssize_t ldc, Py_ssize_t c_batch_stride) except -1:
@@ -145,7 +135,7 @@ cdef void gemm_run(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, 
     """batched_gemm once the dtype is known to be right and, for large products, the BLAS is bound."""
     cdef double work = <double>m * <double>n * <double>k
     cdef Py_ssize_t itemsize = itemsize_of(dtype)
-    cdef Py_ssize_t t
+    cdef Py_ssize_t _
     # The row stride of a matrix with one row may be anything; BLAS wants at least the length of a row.
     if (k if ta else m) <= 1:
         lda = m if ta else k
@@ -153,7 +143,7 @@ cdef void gemm_run(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, 
         ldb = k if tb else n
     if m <= 1:
         ldc = n
-    for t in range(batch):
+    for _ in range(batch):
         if dtype != FLOAT32 and dtype != FLOAT64:
             int_gemm(dtype, ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
         elif work < SMALL or not fits_blas(m, n, k, lda, ldb, ldc):       # the own kernel takes any size, so that none is refused

@@ -4,6 +4,11 @@ Relies on program.py; `ag.compile` relies on it.  `PASSES` names them in the ord
 left out by its name, and the program can be shown before and after each.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
+from autograd_cy.graph.program import Program
+
 from .common_subexpressions import common_subexpressions
 from .dead_code import dead_code
 from .fold import fold
@@ -15,7 +20,7 @@ from .simplify import simplify
 PASSES = {"fold": fold, "simplify": simplify, "common_subexpressions": common_subexpressions, "dead_code": dead_code, "fuse": fuse}
 
 
-def optimise(program, *, fast=False, without=(), evaluate=None, show=None):
+def optimise(program: Program, *, fast: bool = False, without: Sequence[str] = (), evaluate: Any = None, show: Any = None) -> Program:
     """Apply all passes but those named in `without`.
 
     fast: also what holds in real arithmetic only; evaluate: how `fold` runs an instruction (see there), which is left out if
