@@ -860,3 +860,27 @@ def test_a_graph_from_before_a_wall():
     wall = ag.graph.wall(lambda x: x * y)
     with pytest.raises(CaptureError, match="before"):
         ag.compile(lambda x: wall(x))(ag.ones(2))
+
+
+def test_calls_on_results_in_repeat():
+    """Results of many runs lie one after another: calls read and write the one of their run."""
+    x = batch(0)[0]
+
+    def run(way):
+        ag.manual_seed(8)
+        w, log = ag.randn(4, requires_grad=True), []
+        show, twice = ag.graph.wall(lambda v: log.append(v.item())), ag.graph.wall(lambda v: v * 2)
+
+        def step(x):
+            w.grad = None
+            loss = (x * w).square().mean()
+            show(loss)
+            loss.backward()
+            with ag.no_grad():
+                w.sub_(w.grad, alpha=0.1)
+            return loss, ag.rand(3), twice(w.detach()), ag.randperm(5)
+        if way == "repeat":
+            return seen(ag.compile(step).repeat(30, x)), seen(w), log
+        results = [step(x) for _ in range(30)]
+        return seen(tuple(ag.stack([r[k].detach() for r in results]) for k in range(4))), seen(w), log
+    assert run("repeat") == run("eager")
