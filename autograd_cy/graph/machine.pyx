@@ -438,9 +438,12 @@ cdef class Instance:
     cdef Py_ssize_t call(self, Step* step) noexcept:
         """Python at its place in the program; 0 where it raised."""
         cdef Py_ssize_t i = step - self.steps
+        cdef int k
         try:
             source = self.machine.sources[i]
             tensors = [self.tensor(view) for view in source.operands]
+            for k in range(step.n_operands):
+                (<Tensor> tensors[k]).data = step.p[k]          # results of many runs move on
             n = source.attrs[0]
             source.extra(tensors[n:], tensors[:n])
             return -1
