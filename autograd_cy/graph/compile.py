@@ -17,11 +17,8 @@ from autograd_cy.engine.random import default_generator
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import Inner, trace
-<<<<<<< HEAD
 from .keys import difference, key_difference, sharing, structure_of
-=======
 from .evaluate import evaluate
->>>>>>> e978111638432417c5c22a0f6517aff3a2134e72
 from .links import (
     Caller, Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved, prepare_gradients, versions,
 )
@@ -116,7 +113,7 @@ class Compiled(Caller):
             while done < times:
                 entry, key = self._find(tensors, description)
                 if entry is None:
-                    results.append(self._capture(key, args, kwargs))
+                    results.append(copies(self._capture(key, args, kwargs)))       # it may be memory that the next step writes
                     done += 1
                 elif entry.is_step:
                     break
