@@ -10,6 +10,8 @@ from .array.storage import empty_cache, memory_stats, set_cache_limit
 from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
+from .engine.choose import logit, nan_to_num, polygamma
+from .engine.composed import allclose, isclose, ldexp, positive, prelu
 from .engine.creation import (
     arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, ones, ones_like, tensor, zeros, zeros_like,
 )

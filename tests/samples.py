@@ -51,8 +51,12 @@ DOMAINS: dict[str, Callable] = {
     "distinct": _distinct,
     "between": _between_integers,
     "probabilities": _probabilities,
+    "above": lambda rng, shape: rng.uniform(1.1, 4.0, shape),
+    "gamma": lambda rng, shape: rng.uniform(0.3, 0.9, shape) + rng.integers(-3, 4, shape),
+    "steps": lambda rng, shape: rng.integers(-15, 16, shape) * 0.5 + rng.uniform(0.1, 0.4, shape),
     "mask": lambda rng, shape: rng.random(shape) < 0.5,
     "whole": lambda rng, shape: rng.integers(-4, 5, shape).astype("f8"),  # exact in every dtype; makes ties
+    "bits": lambda rng, shape: rng.integers(0, 7, shape).astype("f8"),
     "class3": lambda rng, shape: rng.integers(0, 3, shape),
 }
 
@@ -135,6 +139,12 @@ def gelu_tanh(x):
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
+def mish(x):
+    return x * np.tanh(softplus(x))
+
+
+SELU = 1.0507009873554805
+
 UNARY = [  # public path, reference, domain, what differs
     ("neg", np.negative, "real", {}),
     ("abs", np.abs, "away", {}),
@@ -172,6 +182,30 @@ UNARY = [  # public path, reference, domain, what differs
     ("nn.functional.silu", lambda x: x * sigmoid(x), "real", {}),
     ("nn.functional.softplus", softplus, "real", {}),
     ("nn.functional.logsigmoid", lambda x: -softplus(-x), "real", {}),
+    ("asinh", np.arcsinh, "real", {}),
+    ("acosh", np.arccosh, "above", {}),
+    ("atanh", np.arctanh, "unit", {}),
+    ("erfc", special.erfc, "real", {}),
+    ("erfinv", special.erfinv, "unit", {}),
+    ("lgamma", special.gammaln, "gamma", {"tol": {"float32": (1e-5, 2e-5)}}),
+    ("digamma", special.digamma, "gamma", {"tol": {"float32": (1e-5, 2e-5)}}),
+    ("sinc", np.sinc, "real", {}),
+    ("logit", special.logit, "inside", {}),
+    ("deg2rad", np.deg2rad, "wide", {}),
+    ("rad2deg", np.rad2deg, "real", {}),
+    ("frac", lambda x: x - np.trunc(x), "between", {}),
+    ("nan_to_num", np.nan_to_num, "real", {}),
+    ("nn.functional.softsign", lambda x: x / (1 + np.abs(x)), "away", {}),
+    ("nn.functional.tanhshrink", lambda x: x - np.tanh(x), "real", {}),
+    ("nn.functional.relu6", lambda x: np.clip(x, 0, 6), "steps", {}),
+    ("nn.functional.hardtanh", lambda x: np.clip(x, -1, 1), "steps", {}),
+    ("nn.functional.hardsigmoid", lambda x: np.clip(x / 6 + 0.5, 0, 1), "steps", {}),
+    ("nn.functional.hardswish", lambda x: x * np.clip(x / 6 + 0.5, 0, 1), "steps", {}),
+    ("nn.functional.hardshrink", lambda x: np.where(np.abs(x) > 0.5, x, 0), "steps", {}),
+    ("nn.functional.softshrink", lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0), "steps", {}),
+    ("nn.functional.selu", lambda x: SELU * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)), "away", {}),
+    ("nn.functional.celu", lambda x: np.where(x > 0, x, np.expm1(x)), "away", {}),
+    ("nn.functional.mish", mish, "real", {}),
 ]
 for _path, _ref, _domain, _more in UNARY:
     add(_path.split(".")[-1], public(_path), _ref, ((2, 3), _domain), elementwise=True, **_more)
@@ -222,6 +256,57 @@ add(
     elementwise=True,
     tol={"float64": (1e-8, 1e-8)},
 )  # PyTorch's threshold: x itself above 20, 2e-9 away from the exact value
+add(
+    "celu[alpha]",
+    public("nn.functional.celu", alpha=0.7),
+    lambda x: np.where(x > 0, x, 0.7 * np.expm1(x / 0.7)),
+    ((2, 3), "away"),
+    elementwise=True,
+)
+add(
+    "hardtanh[bounds]",
+    public("nn.functional.hardtanh", min_val=-2.5, max_val=0.5),
+    lambda x: np.clip(x, -2.5, 0.5),
+    ((3, 4), "steps"),
+    elementwise=True,
+)
+add(
+    "threshold",
+    public("nn.functional.threshold", threshold=0.5, value=20.0),
+    lambda x: np.where(x > 0.5, x, 20.0),
+    ((3, 4), "steps"),
+    elementwise=True,
+)
+add(
+    "hardshrink[lambd]",
+    public("nn.functional.hardshrink", lambd=2.0),
+    lambda x: np.where(np.abs(x) > 2, x, 0),
+    ((3, 4), "steps"),
+    elementwise=True,
+)
+add(
+    "softshrink[lambd]",
+    public("nn.functional.softshrink", lambd=2.0),
+    lambda x: np.sign(x) * np.maximum(np.abs(x) - 2, 0),
+    ((3, 4), "steps"),
+    elementwise=True,
+)
+add("mish[wide]", public("nn.functional.mish"), mish, ((4, 5), "wide"), elementwise=True)
+add(
+    "logit[eps]",
+    public("logit", eps=0.25),
+    lambda x: special.logit(np.clip(x, 0.25, 0.75)),
+    ((3, 4), "inside"),
+    elementwise=True,
+)
+for _n in (1, 2, 3, 4):
+    add(
+        "polygamma" if _n == 1 else f"polygamma[{_n}]",
+        lambda x, n=_n: ag.polygamma(n, x),
+        lambda x, n=_n: special.polygamma(n, x),
+        ((2, 3), "positive"),
+        elementwise=True,
+    )
 add("clamp", method("clamp", -0.5, 1.0), lambda x: np.clip(x, -0.5, 1.0), ((3, 4), "distinct"), elementwise=True)
 add("clamp[min]", method("clamp", min=0.25), lambda x: np.maximum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
 add("clamp[max]", method("clamp", max=0.25), lambda x: np.minimum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
@@ -242,6 +327,17 @@ BINARY = [  # name, on tensors, reference, domains, what differs
     ("atan2", public("atan2"), np.arctan2, ("away", "away"), {}),
     ("maximum", public("maximum"), np.maximum, ("real", "real"), {}),
     ("minimum", public("minimum"), np.minimum, ("real", "real"), {}),
+    ("fmax", public("fmax"), np.fmax, ("real", "real"), {"exact_ties": False}),
+    ("fmin", public("fmin"), np.fmin, ("real", "real"), {"exact_ties": False}),
+    ("fmod", public("fmod"), np.fmod, ("real", "away"), {}),
+    ("hypot", public("hypot"), np.hypot, ("away", "away"), {}),
+    ("logaddexp", public("logaddexp"), np.logaddexp, ("real", "real"), {}),
+    ("logaddexp2", public("logaddexp2"), np.logaddexp2, ("real", "real"), {}),
+    ("xlogy", public("xlogy"), special.xlogy, ("real", "positive"), {}),
+    ("xlog1py", public("xlog1py"), special.xlog1py, ("real", "unit"), {}),
+    ("copysign", public("copysign"), np.copysign, ("away", "away"), {}),
+    ("heaviside", public("heaviside"), np.heaviside, ("away", "real"), {}),
+    ("nextafter", public("nextafter"), lambda a, b: a, ("away", "away"), {"grad": False}),
 ]
 SHAPES = [
     ((2, 3), (2, 3)),
@@ -300,6 +396,28 @@ add(
     elementwise=True,
 )
 
+for _shapes in [((2, 3), ()), ((2, 3), (3,)), ((2, 3, 4), (3,)), ((2, 3), (1,)), ((3,), (1,))]:
+    add(
+        "prelu" if _shapes == ((2, 3), ()) else f"prelu[{_shapes[0]}{_shapes[1]}]".replace(" ", ""),
+        public("nn.functional.prelu"),
+        lambda x, w: np.where(x > 0, x, x * w.reshape(w.shape + (1,) * (x.ndim - 2) if x.ndim > 1 else w.shape)),
+        (_shapes[0], "away"),
+        (_shapes[1], "real"),
+    )
+
+TERNARY = [
+    ("lerp", public("lerp"), lambda a, b, w: a + w * (b - a)),
+    ("addcmul", public("addcmul"), lambda x, a, b: x + a * b),
+    ("addcdiv", public("addcdiv"), lambda x, a, b: x + a / b),
+    ("addcmul[value]", public("addcmul", value=-0.5), lambda x, a, b: x - 0.5 * a * b),
+    ("addcdiv[value]", public("addcdiv", value=-0.5), lambda x, a, b: x - 0.5 * a / b),
+]
+for _name, _call, _ref in TERNARY:
+    _last = "away" if _name.startswith("addcdiv") else "real"
+    add(_name, _call, _ref, ((2, 3), "real"), ((2, 3), "real"), ((2, 3), _last), elementwise=True)
+    add(f"{_name}[broadcast]", _call, _ref, ((3, 1), "real"), ((2, 1, 4), "real"), ((4,), _last))
+add("lerp[number]", lambda a, b: ag.lerp(a, b, 0.7), lambda a, b: a + 0.7 * (b - a), ((2, 3), "real"), ((2, 3), "real"), elementwise=True)
+
 ALL = FLOATS + INTS
 for _name, _call, _ref in [
     ("eq", lambda a, b: a == b, np.equal),
@@ -343,6 +461,16 @@ for _name, _call, _ref in [
     add(f"{_name}[operator]", _call, _ref, ((2, 3), "mask"), ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
 add("bitwise_not", public("bitwise_not"), np.invert, ((3, 4), "whole"), grad=False, dtypes=INTEGERS)
 add("bitwise_not[operator]", lambda a: ~a, np.invert, ((2, 3), "mask"), grad=False, elementwise=True, dtypes=("bool",))
+for _name, _call, _ref in [
+    ("bitwise_left_shift", lambda a, b: a << b, np.left_shift),
+    ("bitwise_right_shift", lambda a, b: a >> b, np.right_shift),
+]:
+    add(_name, public(_name), _ref, ((3, 4), "whole"), ((4,), "bits"), grad=False, dtypes=INTEGERS)
+    add(f"{_name}[operator]", _call, _ref, ((3, 4), "whole"), ((3, 4), "bits"), grad=False, dtypes=INTEGERS)
+for _name, _ref in [("isposinf", np.isposinf), ("isneginf", np.isneginf), ("signbit", np.signbit)]:
+    add(_name, public(_name), _ref, ((2, 3), "real"), grad=False, elementwise=True)
+add("isclose", public("isclose", rtol=0.3), functools.partial(np.isclose, rtol=0.3), ((3, 4), "whole"), ((3, 4), "whole"), grad=False, dtypes=ALL)
+add("ldexp", public("ldexp"), lambda x, n: x * 2.0**n, ((2, 3), "real"), ((2, 3), "real"), elementwise=True)
 for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)]:
     add(_name, public(_name), _ref, ((2, 3), "real"), grad=False, elementwise=True)
 

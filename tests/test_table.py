@@ -54,6 +54,8 @@ COMPOSED = {
     "unbind",
     "cat",
     "stack",
+    "isclose",
+    "ldexp",
 }
 SAMPLED = {s.op for s in SAMPLES}
 ELEMENTWISE = [r for r in TABLE.values() if r.kind == "elementwise"]

@@ -10,8 +10,7 @@ from ..array.dtypes import DTYPES, DType, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
-from . import backward, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, shape, windows
-from .choose import pow_row
+from . import backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, shape, windows
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
 from .tensor import Tensor, put_into_type
@@ -235,7 +234,8 @@ METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWIS
 METHODS |= {f.__name__: f for f in (
     add, sub, add_, sub_, div, fill_, zero_, uniform_, normal_, detach_, to, type_as, view_as, reshape_as, expand_as,
     broadcast_to, select, narrow, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
-    clamp, clamp_, masked_fill, masked_fill_,
+    clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
+    composed.isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, composed.prelu,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
@@ -245,7 +245,7 @@ METHODS |= {f.__name__: f for f in (
 )}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
             "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,
-            "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
+            "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid, "polygamma": choose.polygamma_method,
             "clip": clamp, "clip_": clamp_, "greater": elementwise.gt, "less": elementwise.lt, "not_equal": elementwise.ne,
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
             "T": property(_T), "mT": property(shape.swap_axes),
@@ -260,7 +260,7 @@ for _name, _function in METHODS.items():
 
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
 FUNCTIONS.update({
-    "where": _rule_where, "pow": pow_row, "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape,
+    "where": _rule_where, "pow": choose.pow_row, "polygamma": choose.polygamma_row, "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape,
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
     "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,

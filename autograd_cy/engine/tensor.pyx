@@ -42,6 +42,7 @@ cdef int ADD = OPCODES["add"], SUB = OPCODES["sub"], MUL = OPCODES["mul"], DIV =
 cdef int FLOOR_DIVIDE = OPCODES["floor_divide"], REMAINDER = OPCODES["remainder"], POW = OPCODES["pow"]
 cdef int NEG = OPCODES["neg"], ABS = OPCODES["abs"], NOT = OPCODES["bitwise_not"]
 cdef int AND = OPCODES["bitwise_and"], OR = OPCODES["bitwise_or"], XOR = OPCODES["bitwise_xor"]
+cdef int LSHIFT = OPCODES["bitwise_left_shift"], RSHIFT = OPCODES["bitwise_right_shift"]
 cdef int EQ = OPCODES["eq"], NE = OPCODES["ne"], LT = OPCODES["lt"], LE = OPCODES["le"], GT = OPCODES["gt"], GE = OPCODES["ge"]
 cdef tuple dtypes = DTYPES
 
@@ -299,6 +300,18 @@ cdef class Tensor:
 
     def __xor__(left, right):
         return owned(operators.binary(XOR, <PyObject*> left, <PyObject*> right))
+
+    def __lshift__(left, right):
+        return owned(operators.binary(LSHIFT, <PyObject*> left, <PyObject*> right))
+
+    def __rshift__(left, right):
+        return owned(operators.binary(RSHIFT, <PyObject*> left, <PyObject*> right))
+
+    def __ilshift__(self, other):
+        return owned(operators.inplace(LSHIFT, <PyObject*> self, <PyObject*> other))
+
+    def __irshift__(self, other):
+        return owned(operators.inplace(RSHIFT, <PyObject*> self, <PyObject*> other))
 
     def __iand__(self, other):
         return owned(operators.inplace(AND, <PyObject*> self, <PyObject*> other))

@@ -6,8 +6,10 @@ A layer without options is the function itself (`forward = staticmethod(relu)`),
 
 import warnings
 
+from ..engine import creation
 from . import functional as F
 from .module import Module
+from .parameter import Parameter
 
 
 class _Inplace(Module):
@@ -82,6 +84,157 @@ class ELU(_Inplace):
         return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
 
+class ReLU6(_Inplace):
+    """x limited to [0, 6]; the gradient at the bounds is 0."""
+
+    forward = staticmethod(F.relu6)
+
+
+class SELU(_Inplace):
+    """1.0507 * x where x > 0, 1.7581 * (exp(x) - 1) elsewhere (Klambauer et al., 2017)."""
+
+    forward = staticmethod(F.selu)
+
+
+class Hardsigmoid(_Inplace):
+    """(x + 3) / 6 limited to [0, 1]."""
+
+    forward = staticmethod(F.hardsigmoid)
+
+
+class Hardswish(_Inplace):
+    """x * hardsigmoid(x)."""
+
+    forward = staticmethod(F.hardswish)
+
+
+class Mish(_Inplace):
+    """x * tanh(softplus(x))."""
+
+    forward = staticmethod(F.mish)
+
+
+class Softsign(Module):
+    """x / (1 + |x|)."""
+
+    forward = staticmethod(F.softsign)
+
+
+class Tanhshrink(Module):
+    """x - tanh(x)."""
+
+    forward = staticmethod(F.tanhshrink)
+
+
+class CELU(_Inplace):
+    """x where x > 0, alpha * (exp(x / alpha) - 1) elsewhere."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def forward(self, input):
+        return F.celu(input, self.alpha)
+
+    def extra_repr(self) -> str:
+        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+
+
+class Hardtanh(_Inplace):
+    """x limited to [min_val, max_val]; the gradient at the bounds is 0."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        if max_val <= min_val:
+            raise ValueError(f"Hardtanh: max_val must be greater than min_val, got {max_val} and {min_val}")
+        self.min_val = min_val
+        self.max_val = max_val
+
+    def forward(self, input):
+        return F.hardtanh(input, self.min_val, self.max_val)
+
+    def extra_repr(self) -> str:
+        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+
+
+class Threshold(_Inplace):
+    """x where x > threshold, value elsewhere."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.threshold = threshold
+        self.value = value
+
+    def forward(self, input):
+        return F.threshold(input, self.threshold, self.value)
+
+    def extra_repr(self) -> str:
+        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
+
+
+class Hardshrink(Module):
+    """x where |x| > lambd, 0 elsewhere."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input):
+        return F.hardshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+class Softshrink(Module):
+    """x moved towards 0 by lambd, but not beyond."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input):
+        return F.softshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+class PReLU(Module):
+    """x where x > 0, weight * x elsewhere; one weight is learnt, or one for each channel (dimension 1)."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(creation.empty((num_parameters,), dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to its initial value."""
+        self.weight.detach().fill_(self.init)
+
+    def forward(self, input):
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class GLU(Module):
+    """a * sigmoid(b) for the halves a and b of the input along dim."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):
+        return F.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
 class GELU(Module):
     """x * Phi(x), Phi the normal distribution function; `approximate="tanh"` is the usual approximation."""
 
@@ -132,6 +285,13 @@ class Softmax(_AlongDim):
 
     def forward(self, input):
         return F.softmax(input, self._implicit(input) if self.dim is None else self.dim)
+
+
+class Softmin(_AlongDim):
+    """exp(-x) / sum(exp(-x)) along dim."""
+
+    def forward(self, input):
+        return F.softmin(input, self._implicit(input) if self.dim is None else self.dim)
 
 
 class LogSoftmax(_AlongDim):

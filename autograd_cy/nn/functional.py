@@ -7,8 +7,39 @@ Whatever the engine has with the same signature is its own function here, not a 
 from autograd_cy.array.dtypes import bool as bool_dtype
 from autograd_cy.array.dtypes import int64
 from autograd_cy.engine import creation, random
+from autograd_cy.engine.composed import prelu
+from autograd_cy.engine.elementwise import celu as celu_row
+from autograd_cy.engine.elementwise import (
+    celu_,
+    elu,
+    elu_,
+    gelu_tanh,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
+    logsigmoid,
+    mish,
+    relu,
+    relu6,
+    relu_,
+    selu,
+    selu_,
+    sigmoid,
+    silu,
+    softplus,
+    softsign,
+    tanh,
+    tanhshrink,
+    threshold,
+    threshold_,
+)
 from autograd_cy.engine.elementwise import gelu as gelu_exact
-from autograd_cy.engine.elementwise import elu, gelu_tanh, leaky_relu, logsigmoid, relu, sigmoid, silu, softplus, tanh
+from autograd_cy.engine.elementwise import hardtanh as hardtanh_row
+from autograd_cy.engine.elementwise import softshrink as softshrink_row
+from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -21,10 +52,11 @@ from autograd_cy.engine.reduce import log_softmax, softmax
 from autograd_cy.engine.selection import where
 from autograd_cy.engine.tensor import Tensor
 
-__all__ = ["bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "cross_entropy",
-           "dropout", "elu", "gelu", "l1_loss", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mse_loss", "nll_loss",
-           "normalize", "one_hot", "relu", "sigmoid", "silu", "softmax", "softmin", "softplus", "softsign", "tanh",
-           "tanhshrink"]
+__all__ = ["bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_similarity",
+           "cross_entropy", "dropout", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+           "hardtanh_", "l1_loss", "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "mish", "mse_loss",
+           "nll_loss", "normalize", "one_hot", "prelu", "relu", "relu6", "relu_", "selu", "selu_", "sigmoid", "silu",
+           "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -41,14 +73,35 @@ def softmin(input: Tensor, dim: int) -> Tensor:
     return softmax(-input, dim)
 
 
-def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|)."""
-    return input / (1 + input.abs())
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where x > 0, alpha * (exp(x / alpha) - 1) elsewhere. Raises RuntimeError for alpha = 0."""
+    if alpha == 0:
+        raise RuntimeError("celu: alpha cannot be 0")
+    return celu_row(input, alpha, inplace)
 
 
-def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x)."""
-    return input - tanh(input)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """x limited to [min_val, max_val]; the gradient at the bounds is 0. Raises ValueError for crossed bounds."""
+    if min_val > max_val:
+        raise ValueError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
+    return hardtanh_row(input, min_val, max_val, inplace)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd, but not beyond. Raises RuntimeError for lambd < 0."""
+    if lambd < 0:
+        raise RuntimeError(f"softshrink: lambd must be greater or equal to 0, but found to be {lambd}")
+    return softshrink_row(input, lambd)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """a * sigmoid(b) for the halves a and b of input along dim. Raises RuntimeError for an odd size."""
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"glu: Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
+    a, b = chunk(input, 2, dim)
+    return a * sigmoid(b)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -341,7 +341,7 @@ cdef int {NAME} = OPCODES["{name}"]
 def {name}({inputs}{signature}):
     """{doc}"""
     cdef PyObject* args[{n}]
-{attrs}    args[:] = [{pointers}]
+{attrs}    {pointers}
     return combined("{name}", own(elementwise({NAME}, {n}, args, {attrs_pointer}, NO_REDUCTION)))
 
 
@@ -349,7 +349,7 @@ def {name}_({inputs}{signature}):
     """In place: {doc}"""
     cdef PyObject* args[{n}]
     need_tensor({first}, "{name}_")
-{attrs}    args[:] = [{pointers}]
+{attrs}    {pointers}
     return combined("{name}_", own(inplace_with({NAME}, {n}, args, {attrs_pointer})))
 '''
 
@@ -360,7 +360,7 @@ def _several(row, values):
     signature = ", *" + values["signature"] if row.attrs else ""
     return _SEVERAL.format(**values | {
         "inputs": ", ".join(row.inputs), "first": row.inputs[0], "n": n, "signature": signature,
-        "pointers": ", ".join(f"<PyObject*> {i}" for i in row.inputs)})
+        "pointers": "; ".join(f"args[{k}] = <PyObject*> {i}" for k, i in enumerate(row.inputs))})
 
 
 def parameters(row):
@@ -385,6 +385,7 @@ def function_module():
             values["call"] = f"unary({values['NAME']}, <PyObject*> input)"
             values["plain_signature"] = values["signature"]
             if row.attrs:
+                values["attrs"] = f'    need_tensor(input, "{row.name}")\n' + values["attrs"]
                 values["call"] = f"unary_with({values['NAME']}, <PyObject*> input, <PyObject*> attrs)"
             if row.inplace:
                 values["signature"] += ", inplace=False"

@@ -116,8 +116,8 @@ unary("erfc", lambda x: erfc(x), dx=lambda g, x: -g * (TWO_OVER_SQRT_PI * exp(-x
 unary("erfinv", lambda x: erfinv(x), dx=lambda g, y: g * (HALF_SQRT_PI * exp(y * y)), doc="inverse of erf")
 unary("lgamma", lambda x: lgamma(x), dx=lambda g, x: g * digamma(x), doc="log |gamma(x)|")
 unary("digamma", lambda x: digamma(x), dx=lambda g, x: g * polygamma(x, 1), doc="derivative of log gamma(x)")
-unary("polygamma", lambda x, n: polygamma(x, n), attrs="n", public=False, dx=lambda g, x, n: g * polygamma(x, n + 1),
-      doc="n-th derivative of digamma(x), n >= 1")
+unary("polygamma", lambda x, order: polygamma(x, order), attrs="order", public=False,
+      dx=lambda g, x, order: g * polygamma(x, order + 1), doc="derivative of digamma(x) of this order, at least 1")
 
 FAR = 1e18                    # its square is finite in float32, and adding 1 to it changes nothing in float64
 
