@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numeric import array, close
 from samples import INTS, KEYS, SAMPLES, outputs, tensor_key, variants
+from scipy import special
 
 import autograd_cy as ag
 
@@ -282,3 +283,41 @@ def test_every_tail_length(n):
     assert wide[0].item() == 0.0
     assert wide[-1].item() == 0.0
     close(wide[1:-1], x, 0, 0)
+
+
+def test_shifts_by_any_number():
+    """What leaves at an end is lost; a negative number of bits counts as a large one, as in PyTorch."""
+    a = ag.tensor([5, -5, 5, -5])
+    n = ag.tensor([64, 64, -1, 63])
+    assert (a << n).tolist() == [0, 0, 0, -(2**63)]
+    assert (a >> n).tolist() == [0, -1, 0, -1]
+    byte = ag.tensor([200, 200], dtype=ag.uint8)
+    assert (byte >> ag.tensor([3, 8], dtype=ag.uint8)).tolist() == [25, 0]
+    assert (byte << 1).tolist() == [144, 144]
+    assert (1 << ag.tensor([3])).tolist() == [8]
+    a <<= 1
+    assert a.tolist() == [10, -10, 10, -10]
+
+
+def test_gamma_family_at_special_values():
+    inf, nan = np.inf, np.nan
+    for values, name, right in [
+        ([0.0, -0.0, -1.0, inf, -inf, nan], "digamma", [-inf, inf, nan, inf, nan, nan]),
+        ([0.0, -1.0, 1.0, 2.0, inf, -inf], "lgamma", [inf, inf, 0.0, 0.0, inf, inf]),
+        ([0.0, 1.0, -1.0, 1.5, nan], "erfinv", [0.0, inf, -inf, nan, nan]),
+        ([0.0, 0.5, 1.0, 2.0], "acosh", [nan, nan, 0.0, np.arccosh(2.0)]),
+        ([1.0, -1.0, 1.5, -0.0], "atanh", [inf, -inf, nan, -0.0]),
+        ([inf, -inf, -0.0, 1e300], "asinh", [inf, -inf, -0.0, np.arcsinh(1e300)]),
+    ]:
+        result = array(getattr(ag.tensor(np.asarray(values)), name)())
+        close(result, np.asarray(right), 1e-14, 0)
+        assert np.array_equal(np.signbit(result[result == 0]), np.signbit(np.asarray(right)[result == 0]))
+    for dtype, rtol in (("float64", 2e-14), ("float32", 2e-7)):
+        x = np.concatenate([np.linspace(-30.3, 30.7, 200), [1e-3, 1e3, 1e6]]).astype(dtype)
+        for n in (1, 2, 3, 7):
+            wide = x.astype("f8")
+            whole = np.concatenate([special.polygamma(n, wide[wide > 0])])
+            close(array(ag.polygamma(n, ag.tensor(x)))[wide > 0], whole.astype(dtype), rtol, 0)
+        # left of 0 by the reflection psi_1(x) = pi^2 / sin^2(pi x) - psi_1(1 - x)
+        left = x.astype("f8")[x < 0]
+        close(array(ag.polygamma(1, ag.tensor(x)))[x < 0], ((np.pi / np.sin(np.pi * left)) ** 2 - special.polygamma(1, 1 - left)).astype(dtype), 1e-6, 0)

@@ -72,6 +72,18 @@ UNARY = [
     lambda L, x: L.nn.functional.gelu(x),
     lambda L, x: L.nn.functional.softplus(x),
     lambda L, x: L.nn.functional.elu(x),
+    lambda L, x: x.asinh() + x.sinc(),
+    lambda L, x: (x * 0.4).tanh().erfinv() + x.erfc(),
+    lambda L, x: (x.abs() + 1.5).acosh() + (x * 0.5).tanh().atanh(),
+    lambda L, x: (x.abs() + 0.5).lgamma(),
+    lambda L, x: x.sigmoid().logit(0.1),
+    lambda L, x: L.nn.functional.mish(x) + L.nn.functional.selu(x),
+    lambda L, x: L.nn.functional.celu(x, 0.6) + L.nn.functional.softsign(x),
+    lambda L, x: L.nn.functional.hardswish(x * 3) - L.nn.functional.hardsigmoid(x * 2),
+    lambda L, x: L.nn.functional.hardtanh(x, -0.5, 0.7) + L.nn.functional.tanhshrink(x),
+    lambda L, x: L.nn.functional.softshrink(x, 0.2) + L.nn.functional.hardshrink(x, 0.3),
+    lambda L, x: L.nn.functional.threshold(x, 0.1, -0.2) + L.nn.functional.relu6(x),
+    lambda L, x: x.deg2rad() + x.frac(),
 ]
 BINARY = [
     lambda L, a, b: a + b,
@@ -89,6 +101,15 @@ BINARY = [
     lambda L, a, b: L.nn.functional.linear(a, b, b[0]) * 0.3,
     lambda L, a, b: L.nn.functional.mse_loss(a, b) * a,
     lambda L, a, b: L.where(a > b, a, b * 0.5),
+    lambda L, a, b: L.hypot(a, b + 2),
+    lambda L, a, b: L.logaddexp(a, b) + L.logaddexp2(b, a * 0.5),
+    lambda L, a, b: L.xlogy(a, b.abs() + 0.5),
+    lambda L, a, b: L.lerp(a, b, 0.3) + L.lerp(b, a, a.sigmoid()),
+    lambda L, a, b: L.addcmul(a, a, b, value=0.5) + L.addcdiv(a, b, b.abs() + 1, value=-0.3),
+    lambda L, a, b: L.fmod(a, b.abs() + 0.7) + L.copysign(a, b),
+    lambda L, a, b: L.fmax(a, b) - L.fmin(a, b * 0.3),
+    lambda L, a, b: L.nn.functional.prelu(a, b[0]),
+    lambda L, a, b: L.nn.functional.glu(L.cat([a, b], 1)),
     lambda L, a, b: (L.stack([a, b]) @ L.stack([b, a])).sum(0) * 0.2,
 ]
 
@@ -334,7 +355,13 @@ OPERATIONS = {
     "eq": lambda L, a, b: a == b, "maximum": lambda L, a, b: L.maximum(a, b), "atan2": lambda L, a, b: L.atan2(a, b),
     "where": lambda L, a, b: L.where(L.tensor([True, False]), a, b), "and": lambda L, a, b: a & b,
     "logical_or": lambda L, a, b: L.logical_or(a, b), "iadd": lambda L, a, b: a.clone().__iadd__(b),
-    "imul": lambda L, a, b: a.clone().__imul__(b), "idiv": lambda L, a, b: a.clone().__itruediv__(b),
+    "imul": lambda L, a, b: a.clone().__imul__(b), "fmod": lambda L, a, b: L.fmod(a, b), "xlogy": lambda L, a, b: L.xlogy(a, b),
+    "copysign": lambda L, a, b: L.copysign(a, b), "fmax": lambda L, a, b: L.fmax(a, b), "hypot": lambda L, a, b: L.hypot(a, b),
+    "logaddexp": lambda L, a, b: L.logaddexp(a, b), "heaviside": lambda L, a, b: L.heaviside(a, b), "lshift": lambda L, a, b: a << b,
+    "rshift": lambda L, a, b: a >> b, "ixlogy": lambda L, a, b: a.clone().xlogy_(b), "ifmod": lambda L, a, b: a.clone().fmod_(b),
+    "icopysign": lambda L, a, b: a.clone().copysign_(b), "addcmul": lambda L, a, b: L.addcmul(a, b, b, value=2),
+    "lerp": lambda L, a, b: L.lerp(a, b, 0.5), "ldexp": lambda L, a, b: L.ldexp(a, b),
+    "idiv": lambda L, a, b: a.clone().__itruediv__(b),
 }   # fmt: skip
 
 
@@ -368,7 +395,8 @@ def test_dtypes_of_two_operands(operation):
 CALLS = [
     *["exp", "sqrt", "abs", "neg", "sign", "square", "reciprocal", "sigmoid", "floor", "ceil", "round", "trunc", "relu", "isnan"],
     *["logical_not", "sum", "prod", "mean", "amax", "amin", "argmax", "any", "all", "var", "std", "max", "min", "softmax"],
-    *["logsumexp", "norm", "clamp"],
+    *["logsumexp", "norm", "clamp", "asinh", "acosh", "atanh", "erfc", "erfinv", "lgamma", "digamma", "sinc", "logit", "deg2rad"],
+    *["rad2deg", "frac", "nan_to_num", "isposinf", "isneginf", "isinf", "isfinite", "signbit", "positive"],
 ]
 
 

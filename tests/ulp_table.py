@@ -38,6 +38,12 @@ ULP = [
     ("logsigmoid", "float32", -110.0, 110.0, 1.9), ("logsigmoid", "float64", -760.0, 760.0, 1.9),
     ("erf", "float32", -BIG32, BIG32, 1.6), ("erf", "float64", -BIG64, BIG64, 1.6),
     ("erfc", "float32", -20.0, 11.0, 4.0), ("erfc", "float64", -20.0, 28.0, 4.0),
+    ("erfinv", "float32", -1.0, 1.0, 3.5), ("erfinv", "float64", -1.0, 1.0, 2.5),
+    ("asinh", "float32", -BIG32, BIG32, 3.5), ("asinh", "float64", -BIG64, BIG64, 3.5),
+    ("acosh", "float32", 1.0, BIG32, 3.5), ("acosh", "float64", 1.0, BIG64, 3.5),
+    ("atanh", "float32", -1.0, 1.0, 3.5), ("atanh", "float64", -1.0, 1.0, 3.5),
+    ("hypot", "float32", -BIG32, BIG32, 0.6), ("hypot", "float64", -BIG64, BIG64, 1.0),
+    ("fmod", "float32", -BIG32, BIG32, 0.0), ("fmod", "float64", -BIG64, BIG64, 0.0),
     ("sqrt", "float32", 0.0, BIG32, 0.5), ("sqrt", "float64", 0.0, BIG64, 0.5),
     ("rsqrt", "float32", 0.0, BIG32, 1.5), ("rsqrt", "float64", 0.0, BIG64, 1.5),
     ("atan2", "float32", -BIG32, BIG32, 0.6), ("atan2", "float64", -BIG64, BIG64, 2.0),
@@ -46,7 +52,7 @@ ULP = [
 ]
 
 # Exact, whatever the input.
-EXACT = ["abs", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum"]
+EXACT = ["abs", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "copysign", "fmax", "fmin", "nextafter", "frac"]
 
 # (function, inputs, result) for both dtypes.
 SPECIAL = [

@@ -1,5 +1,7 @@
 # Types of Tensor: its properties, operators and methods.
 #
+# Above 500 lines because a class cannot be divided between stubs.
+#
 # Relies on array/dtypes and node.pyi. Every other stub, nn, optim, data and users' type checkers rely on it. The methods of
 # elementwise rows are a section that ops/stubs.py writes; what is declared outside it is not written there.
 #

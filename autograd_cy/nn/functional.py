@@ -5,7 +5,7 @@ Whatever the engine has with the same signature is its own function here, not a 
 """
 
 from autograd_cy.array.dtypes import bool as bool_dtype
-from autograd_cy.array.dtypes import int64
+from autograd_cy.array.dtypes import int64, uint8
 from autograd_cy.engine import creation, random
 from autograd_cy.engine.composed import prelu
 from autograd_cy.engine.elementwise import celu as celu_row
@@ -49,7 +49,7 @@ from autograd_cy.engine.losses import (
 )
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
-from autograd_cy.engine.selection import where
+from autograd_cy.engine.selection import clamp, clamp_, where
 from autograd_cy.engine.tensor import Tensor
 
 __all__ = ["bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_similarity",
@@ -84,6 +84,10 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """x limited to [min_val, max_val]; the gradient at the bounds is 0. Raises ValueError for crossed bounds."""
     if min_val > max_val:
         raise ValueError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
+    if not input.is_floating_point():
+        if input.dtype == bool_dtype or (input.dtype == uint8 and min(min_val, max_val) < 0):
+            raise RuntimeError(f"hardtanh: not defined for {input.dtype} with these limits")
+        return clamp_(input, int(min_val), int(max_val)) if inplace else clamp(input, int(min_val), int(max_val))
     return hardtanh_row(input, min_val, max_val, inplace)
 
 

@@ -40,7 +40,7 @@ class Loop:
         if len(self.inputs) == 1:
             return (0,)
         # What a row of one input saves has the shape of g: there LAST_SCALAR would be a tenth of the code for nothing.
-        return (0, 1, 2) if len(self.inputs) == 2 and len(self.row.inputs) == 2 else (0, 2)
+        return (0, 1, 2) if len(self.inputs) == 2 and len(self.row.inputs) > 1 and not self.row.types else (0, 2)
 
 
 def needs_mask(expression, names):

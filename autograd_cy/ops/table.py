@@ -93,7 +93,7 @@ unary("atanh", lambda x: copysign(0.5 * log1p(2 * abs(x) / (1 - abs(x))), x), dx
 unary("sinc", lambda x: where(x == 0, 1, where(abs(x) == INF, 0, sin(x * PI) / (x * PI))), dx=lambda g, x: g * _sinc_slope(x, x * PI),
       doc="sin(pi x) / (pi x)", special="x = 0: 1, derivative 0; infinite x: 0")
 unary("logit", lambda x, low, high: _log_odds(where(x < low, low, where(x > high, high, x))), attrs="low high", public=False,
-      dx=lambda g, x, low, high: where(logical_or(x < low, x > high), 0, g / (x * (1 - x))),
+      dx=lambda g, x, low, high: where(logical_or(x < low, x > high), 0, g / _nan_below(x * (1 - x))),
       doc="log(x / (1 - x)) of x limited to [low, high] = [eps, 1 - eps]", special="outside of the limits: 0; without eps: NaN outside of [0, 1]")
 binary("logaddexp", lambda a, b: maximum(a, b) + where(a == b, LN2, softplus(-abs(a - b))),
        da=lambda g, a, b: g * where(a == b, where(a == -INF, 0, 0.5), sigmoid(a - b)),
@@ -130,6 +130,11 @@ def _log_twice(a, b):
 
 def _log_odds(x):
     return log(x / (1 - x))
+
+
+def _nan_below(v):
+    """v, but NaN below 0."""
+    return where(v < 0, sqrt(v), v)
 
 
 def _sinc_slope(x, t):

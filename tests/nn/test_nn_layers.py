@@ -322,6 +322,54 @@ def test_normalize_and_the_like():
     np.testing.assert_allclose(array(F.tanhshrink(t(X))), X - np.tanh(X), atol=1e-15)
 
 
+@pytest.mark.parametrize(("layer", "f"), [
+    (nn.ReLU6(), F.relu6), (nn.Hardtanh(-0.5, 0.7), lambda x: F.hardtanh(x, -0.5, 0.7)), (nn.Hardsigmoid(), F.hardsigmoid),
+    (nn.Hardswish(), F.hardswish), (nn.SELU(), F.selu), (nn.CELU(0.5), lambda x: F.celu(x, 0.5)), (nn.Mish(), F.mish),
+    (nn.Softsign(), F.softsign), (nn.Softshrink(0.2), lambda x: F.softshrink(x, 0.2)), (nn.Hardshrink(), F.hardshrink),
+    (nn.Tanhshrink(), F.tanhshrink), (nn.Threshold(0.1, 2.0), lambda x: F.threshold(x, 0.1, 2.0)),
+    (nn.PReLU(), lambda x: F.prelu(x, ag.tensor([0.25], dtype=x.dtype))), (nn.GLU(0), lambda x: F.glu(x, 0)),
+    (nn.Softmin(1), lambda x: F.softmin(x, 1)),
+], ids=lambda v: type(v).__name__ if isinstance(v, nn.Module) else "")
+def test_activations(layer, f):
+    x = t(np.linspace(-4, 4, 12).reshape(4, 3))
+    layer = layer.double()
+    np.testing.assert_array_equal(array(layer(x)), array(f(x)))
+
+
+def test_activations_say_what_they_are():
+    assert repr(nn.Hardtanh(-2.0, 2.0, inplace=True)) == "Hardtanh(min_val=-2.0, max_val=2.0, inplace=True)"
+    assert repr(nn.Threshold(0.1, 20)) == "Threshold(threshold=0.1, value=20)"
+    assert repr(nn.PReLU(3)) == "PReLU(num_parameters=3)"
+    assert repr(nn.CELU()) == "CELU(alpha=1.0)"
+    assert repr(nn.GLU()) == "GLU(dim=-1)"
+    assert repr(nn.Softshrink()) == "Softshrink(0.5)"
+    assert nn.PReLU(4).weight.tolist() == [0.25] * 4
+    for wrong, error, words in [
+        (lambda: nn.Hardtanh(1.0, -1.0), ValueError, "max_val"), (lambda: F.hardtanh(t([1.0]), 1.0, -1.0), ValueError, "min_val"),
+        (lambda: F.celu(t([1.0]), 0.0), RuntimeError, "alpha"), (lambda: F.softshrink(t([1.0]), -1.0), RuntimeError, "lambd"),
+        (lambda: F.glu(t([[1.0, 2.0, 3.0]])), RuntimeError, "even"), (lambda: F.glu(t(1.0)), RuntimeError, "0-dimensional"),
+        (lambda: F.prelu(t([[1.0, 2.0]]), t([1.0, 2.0, 3.0])), RuntimeError, "channel size"),
+        (lambda: F.prelu(t([[1.0]]), t([[1.0]])), RuntimeError, "dimensions"), (lambda: ag.polygamma(-1, t([1.0])), RuntimeError, "negative n"),
+        (lambda: ag.isclose(t([1.0]), ag.tensor([1.0])), RuntimeError, "did not match"), (lambda: F.elu(1.0), TypeError, "Tensor"),
+        (lambda: ag.logit(1.0), TypeError, "Tensor"), (lambda: ag.tensor([1.0]) << 1, TypeError, "integers"),
+        (lambda: ag.fmod(ag.tensor([1]), 0), ZeroDivisionError, "zero"), (lambda: ag.positive(ag.tensor([True])), RuntimeError, "bool"),
+    ]:
+        with pytest.raises(error, match=words):
+            wrong()
+
+
+def test_functions_in_place():
+    """torch.nn.functional's `inplace`, and the forms with an underscore."""
+    for f in (F.relu, F.relu6, F.selu, F.silu, F.mish, F.hardswish, F.hardsigmoid, F.elu, F.celu, F.leaky_relu, F.hardtanh):
+        x = t([-2.0, 0.5, 7.0])
+        right = array(f(x))
+        assert f(x, inplace=True) is x
+        np.testing.assert_array_equal(array(x), right)
+    x = t([-2.0, 3.0])
+    assert F.threshold_(x, 0.0, 1.0) is x
+    assert x.tolist() == [1.0, 3.0]
+
+
 # ---- training
 
 def test_s1_25_s1_26_linear_regression_loop():
