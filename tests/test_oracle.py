@@ -80,6 +80,7 @@ UNARY = [
     lambda L, x: L.nn.functional.mish(x) + L.nn.functional.selu(x),
     lambda L, x: L.nn.functional.celu(x, 0.6) + L.nn.functional.softsign(x),
     lambda L, x: L.nn.functional.hardswish(x * 3) - L.nn.functional.hardsigmoid(x * 2),
+    lambda L, x: L.nn.functional.hardswish(x * 3),
     lambda L, x: L.nn.functional.hardtanh(x, -0.5, 0.7) + L.nn.functional.tanhshrink(x),
     lambda L, x: L.nn.functional.softshrink(x, 0.2) + L.nn.functional.hardshrink(x, 0.3),
     lambda L, x: L.nn.functional.threshold(x, 0.1, -0.2) + L.nn.functional.relu6(x),

@@ -39,14 +39,19 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
+def _power_of_two(input, other):
+    """2 ** other; of integers in the dtype of input, if that is a floating-point one."""
+    return elementwise.exp2(other.to(input.dtype) if input.is_floating_point() and not other.is_floating_point() else other)
+
+
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """input * 2 ** other."""
-    return input * elementwise.exp2(other)
+    return input * _power_of_two(input, other)
 
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """In place: input * 2 ** other."""
-    return input.mul_(elementwise.exp2(other))
+    return input.mul_(_power_of_two(input, other))
 
 
 def positive(input: Tensor) -> Tensor:

@@ -299,6 +299,45 @@ cdef int need_tensor(object x, str name) except -1:
     if not is_tensor(<PyObject*> x):
         raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
     return 0
+
+
+cdef tuple named(str name, str signature, str doc, object function, object in_place):
+    for function_, name_, doc_ in ((function, name, doc), (in_place, name + "_", "In place: " + doc)):
+        function_.__name__ = function_.__qualname__ = name_
+        function_.__doc__ = f"{name_}{signature}\\n{doc_}"
+    return function, in_place
+
+
+# One function serves all rows that have neither attributes nor names of their own: each copy would take 1 kB.
+
+def _unary(str name, str doc):
+    cdef int opcode = OPCODES[name]
+    cdef str place = name + "_"
+
+    def function(input):
+        return own(unary(opcode, <PyObject*> input))
+
+    def in_place(input):
+        cdef PyObject* args[1]
+        need_tensor(input, place)
+        args[0] = <PyObject*> input
+        return own(inplace_with(opcode, 1, args, NULL))
+
+    return named(name, "(input)", doc, function, in_place)
+
+
+def _binary(str name, str doc):
+    cdef int opcode = OPCODES[name]
+    cdef str place = name + "_"
+
+    def function(input, other):
+        return combined(name, own(binary(opcode, <PyObject*> input, <PyObject*> other)))
+
+    def in_place(input, other):
+        need_tensor(input, place)
+        return combined(place, own(inplace(opcode, <PyObject*> input, <PyObject*> other)))
+
+    return named(name, "(input, other)", doc + "; a is `input`, b is `other`.", function, in_place)
 """
 
 _UNARY = '''
@@ -318,21 +357,9 @@ def {name}_(input{plain_signature}):
 {attrs}    return own(inplace_with({NAME}, 1, args, {attrs_pointer}))
 '''
 
-_BINARY = '''
-cdef int {NAME} = OPCODES["{name}"]
-
-
-def {name}(input, other):
-    """{doc}; a is `input`, b is `other`."""
-    return combined("{name}", own(binary({NAME}, <PyObject*> input, <PyObject*> other)))
-
-
-def {name}_(input, other):
-    """In place: {doc}; a is `input`, b is `other`."""
-    need_tensor(input, "{name}_")
-    return combined("{name}_", own(inplace({NAME}, <PyObject*> input, <PyObject*> other)))
+_SHARED = '''
+{name}, {name}_ = {kind}("{name}", """{doc}""")
 '''
-
 
 _SEVERAL = '''
 cdef int {NAME} = OPCODES["{name}"]
@@ -376,12 +403,15 @@ def function_module():
         if row.kind != "elementwise" or not row.public:
             continue
         doc = row.doc[0].upper() + row.doc[1:] + (f" ({row.special})" if row.special else "")
-        values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "", "attrs_pointer": "NULL", "inplace": ""}
+        values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "",
+                  "attrs_pointer": "NULL", "inplace": ""}
         if row.attrs:
             values["signature"] = "".join(f", {a}" if d is None else f", {a}={d}" for a, d in parameters(row))
             values["attrs"] = f"    attrs = ({', '.join(f'float({a})' for a in row.attrs)},)\n"
             values["attrs_pointer"] = "<PyObject*> attrs"
-        if len(row.inputs) == 1:
+        if len(row.inputs) == 1 and not row.attrs and not row.inplace:
+            parts.append(_SHARED.format(kind="_unary", **values))
+        elif len(row.inputs) == 1:
             values["call"] = f"unary({values['NAME']}, <PyObject*> input)"
             values["plain_signature"] = values["signature"]
             if row.attrs:
@@ -395,7 +425,7 @@ def function_module():
         elif row.inputs != ("a", "b"):
             parts.append(_several(row, values))
         else:
-            parts.append(_BINARY.format(**values))
+            parts.append(_SHARED.format(kind="_binary", **values))
     return "\n".join(parts)
 
 

@@ -93,7 +93,7 @@ unary("atanh", lambda x: copysign(0.5 * log1p(2 * abs(x) / (1 - abs(x))), x), dx
 unary("sinc", lambda x: where(x == 0, 1, where(abs(x) == INF, 0, sin(x * PI) / (x * PI))), dx=lambda g, x: g * _sinc_slope(x, x * PI),
       doc="sin(pi x) / (pi x)", special="x = 0: 1, derivative 0; infinite x: 0")
 unary("logit", lambda x, low, high: _log_odds(where(x < low, low, where(x > high, high, x))), attrs="low high", public=False,
-      dx=lambda g, x, low, high: where(logical_or(x < low, x > high), 0, g / _nan_below(x * (1 - x))),
+      dx=lambda g, x, low, high: g * where(logical_or(x < low, x > high), 0, 1 / _nan_below(x * (1 - x))),
       doc="log(x / (1 - x)) of x limited to [low, high] = [eps, 1 - eps]", special="outside of the limits: 0; without eps: NaN outside of [0, 1]")
 binary("logaddexp", lambda a, b: maximum(a, b) + where(a == b, LN2, softplus(-abs(a - b))),
        da=lambda g, a, b: g * where(a == b, where(a == -INF, 0, 0.5), sigmoid(a - b)),
@@ -104,10 +104,10 @@ binary("logaddexp2", lambda a, b: maximum(a, b) + where(a == b, 1, softplus(-abs
        db=lambda g, a, b: g * where(a == b, where(a == -INF, 0, 0.5), sigmoid((b - a) * LN2)),
        doc="log2(2 ** a + 2 ** b), without overflow", special="both -inf: 0; both inf: half each")
 binary("xlogy", lambda a, b: where(isnan(b), b, where(a == 0, 0, a * log(b))),
-       da=lambda g, a, b: where(logical_and(a == 0, b <= 0), 0, g * log(b)), db=lambda g, a, b: where(a == 0, 0, g * a / b),
+       da=lambda g, a, b: g * where(logical_and(a == 0, b <= 0), 0, log(b)), db=lambda g, a, b: where(a == 0, 0, g * a / b),
        doc="a * log(b), and 0 for a = 0 unless b is NaN", special="a = 0: db = 0; a = 0 and b <= 0: da = 0")
 binary("xlog1py", lambda a, b: where(isnan(b), b, where(a == 0, 0, a * log1p(b))),
-       da=lambda g, a, b: where(logical_and(a == 0, b <= -1), 0, g * log1p(b)), db=lambda g, a, b: where(a == 0, 0, g * a / (b + 1)),
+       da=lambda g, a, b: g * where(logical_and(a == 0, b <= -1), 0, log1p(b)), db=lambda g, a, b: where(a == 0, 0, g * a / (b + 1)),
        doc="a * log(1 + b), and 0 for a = 0 unless b is NaN", special="a = 0: db = 0; a = 0 and b <= -1: da = 0")
 binary("atan2", lambda a, b: atan2(a, b), da=lambda g, a, b: g * _over_square(b, a, b), db=lambda g, a, b: g * -_over_square(a, a, b),
        doc="angle of the point (b, a)", special="a = b = 0: 0")
@@ -169,15 +169,15 @@ unary("selu", lambda x: where(x > 0, SELU_SCALE * x, (SELU_SCALE * SELU_ALPHA) *
       doc="1.0507 x if x > 0, else 1.7581 (e ** x - 1)", special="x = 0: 1.7581", inplace=True)
 unary("celu", lambda x, alpha: where(x > 0, x, alpha * expm1(x / alpha)), attrs="alpha=1",
       dx=lambda g, x, alpha: where(x > 0, g, g * exp(x / alpha)), doc="x if x > 0, else alpha * (e ** (x / alpha) - 1)", inplace=True)
-unary("relu6", lambda x: minimum(where(x < 0, 0, x), 6), dx=lambda g, y: where(logical_or(y <= 0, y >= 6), 0, g), dtypes="number",
+unary("relu6", lambda x: where(x < 0, 0, where(x > 6, 6, x)), dx=lambda g, y: where(logical_or(y <= 0, y >= 6), 0, g), dtypes="number",
       doc="x limited to [0, 6]", special="x = 0 and x = 6: 0", inplace=True)
 unary("hardtanh", lambda x, min_val, max_val: where(x < min_val, min_val, where(x > max_val, max_val, x)), attrs="min_val=-1 max_val=1",
       dx=lambda g, x, min_val, max_val: where(logical_or(x <= min_val, x >= max_val), 0, g), doc="x limited to [min_val, max_val]",
       special="at the bounds: 0", inplace=True)
-unary("hardsigmoid", lambda x: minimum(maximum(x + 3, 0), 6) / 6, dx=lambda g, x: where(logical_and(x > -3, x < 3), g / 6, 0),
+unary("hardsigmoid", lambda x: where(x <= -3, 0, where(x >= 3, 1, (x + 3) / 6)), dx=lambda g, x: where(logical_and(x > -3, x < 3), g / 6, 0),
       doc="(x + 3) / 6 limited to [0, 1]", special="x = -3 and x = 3: 0", inplace=True)
 unary("hardswish", lambda x: where(x <= -3, 0, where(x >= 3, x, x * (x + 3) / 6)),
-      dx=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)), doc="x * hardsigmoid(x)",
+      dx=lambda g, x: g * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1)), doc="x * hardsigmoid(x)",
       special="x = -3: 0; x = 3: 1", inplace=True)
 unary("threshold", lambda x, threshold, value: where(x <= threshold, value, x), attrs="threshold value",
       dx=lambda g, x, threshold, value: where(x <= threshold, 0, g), doc="x if x > threshold, else value", special="x = threshold: 0",
@@ -190,8 +190,8 @@ unary("softshrink", lambda x, lambd: where(x > lambd, x - lambd, where(x < -lamb
 unary("tanhshrink", lambda x: x - tanh(x), dx=lambda g, x: g * (tanh(x) * tanh(x)), doc="x - tanh(x)")
 unary("softsign", lambda x: where(abs(x) == INF, sign(x), x / (1 + abs(x))), dx=lambda g, x: g / ((1 + abs(x)) * (1 + abs(x))),
       doc="x / (1 + |x|)")
-unary("mish", lambda x: _mish(maximum(x, -1000), exp(minimum(x, 40))),
-      dx=lambda g, x: g * _mish_slope(maximum(minimum(x, 40), -1000), exp(minimum(x, 40))), doc="x * tanh(softplus(x))", inplace=True)
+unary("mish", lambda x: _mish(where(x < -1000, -1000, x), exp(where(x > 40, 40, x))),
+      dx=lambda g, x: g * _mish_slope(where(x > 40, 40, where(x < -1000, -1000, x)), exp(where(x > 40, 40, x))), doc="x * tanh(softplus(x))", inplace=True)
 binary("prelu", lambda x, w: where(x > 0, x, x * w), inputs="x w", public=False, dx=lambda g, x, w: where(x > 0, g, g * w),
        dw=lambda g, x: where(x > 0, 0, g * x), doc="x if x > 0, else w * x", special="x = 0: w")
 unary("gelu", lambda x: 0.5 * x * (1 + erf(x * SQRT_HALF)),
