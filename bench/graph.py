@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from . import report, timing
+from .training import EAGER
 
 LADDER = 60
 FAN_OUT = 100_000
@@ -46,7 +47,11 @@ def build_ladder(x, a, size):
 
 def build_fan_out(x, a, size):
     """One leaf used by `size` products, summed in a balanced tree."""
-    level = [x * a for _ in range(size)]
+    return sum_in_tree([x * a for _ in range(size)])
+
+
+def sum_in_tree(level):
+    """Sums of pairs, sums of these, and so on."""
     while len(level) > 1:
         odd = level[-1:] if len(level) % 2 else []
         level = [left + right for left, right in zip(level[::2], level[1::2], strict=False)] + odd
@@ -115,10 +120,10 @@ def milliseconds(value):
 
 
 def run(args):
-    """Measure, print, and return (results for --json, complaints)."""
+    """Measure, print, and return (results for --json, complaints, data for --plot)."""
     sizes = [size for size in (500, 1_000, 10_000, 100_000, 1_000_000) if size <= args.largest]
     graphs = [("chain", size) for size in sizes] + [("ladder", LADDER), ("fan-out", min(FAN_OUT, args.largest))]
-    who = [("autograd_cy", engine) for engine in args.engines]
+    who = [("autograd_cy", engine) for engine in args.engines if engine in EAGER]
     if args.peers:
         import importlib.util
         if importlib.util.find_spec("torch"):
@@ -149,7 +154,7 @@ def run(args):
                      report.number(total / nodes(graph, size) * 1e9),
                      f"{(found['peak'] - found['bare']) / 1e6:,.1f}", f"{found['peak'] / 1e6:,.0f}"])
     report.table(["", "build", "backward", "free", "ns per node", "memory", "whole process"], rows)
-    return results, complaints
+    return results, complaints, []
 
 
 if __name__ == "__main__":

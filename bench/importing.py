@@ -29,7 +29,7 @@ def installed_size(package):
 
 
 def run(args):
-    """Measure, print, and return the results for --json."""
+    """Measure, print, and return (results for --json, complaints, data for --plot)."""
     peers = ("torch", "jax", "autograd", "sklearn") if args.peers else ()
     packages = ["autograd_cy", *filter(importlib.util.find_spec, peers)]
     statements = {"python": "pass", "numpy": "import numpy", **{name: f"import {name}" for name in packages}}
@@ -47,4 +47,4 @@ def run(args):
         rows.append([name, f"{least * 1e3:.0f}", f"{(least - numpy) * 1e3:+.0f}" if name in packages else "",
                      f"{size / 1e6:.1f}" if size else ""])
     report.table(["", "whole process", "above NumPy", "size"], rows)
-    return results
+    return results, [], []

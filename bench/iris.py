@@ -4,12 +4,14 @@ entropy, full batch, gradient descent with lr 0.001, 10,000 epochs.
 Relies on the package, training and compiled; the command line and the peers rely on it.
 """
 
+import dataclasses
+
 import numpy as np
 
 import autograd_cy as ag
 
 from . import compiled
-from .training import Column, Training
+from .training import Column, Training, driven, options, ways
 
 EPOCHS = 10_000
 LR = 0.001
@@ -55,23 +57,23 @@ def descend(lib, weights, lr):
     return update
 
 
-def eager(lib, step, update=descend, restricted=False, **options):
-    """start() of the training in a library with PyTorch's names; `step(lib, x, y, w1, w2)` gives the loss."""
+def eager(lib, objective, update=descend, engine="", cold=False, wrap=None):
+    """start() of the training in a library with PyTorch's names; `objective(lib, x, y, w1, w2)` gives the loss, `wrap` is put around it."""
+    forward = wrap(objective) if wrap else objective
+
     def start(training, dtype):
         x, y, weights = training.arrays(dtype)
         x, y = lib.tensor(x), lib.tensor(y)
         w1, w2 = weights = [lib.tensor(w, requires_grad=True) for w in weights]
-        if restricted:
-            options["inputs"] = weights
+        going_back = options(engine, weights)
         finish = update(lib, weights, training.lr)
 
-        def run(epochs):
-            for _ in range(epochs):
-                loss = step(lib, x, y, w1, w2)
-                loss.backward(**options)
-                finish()
-            return [w.detach().numpy() for w in weights]
-        return run
+        def step(x, y):
+            loss = forward(lib, x, y, w1, w2)
+            loss.backward(**going_back)
+            finish()
+            return loss
+        return driven(lib, step, (x, y), weights, None, engine, cold, warm=wrap is not None)
     return start
 
 
@@ -139,12 +141,12 @@ def limit(training, dtype):
 def columns(engines):
     """The columns of the table, without peers."""
     made = []
-    for writing, step in (("fused", fused), ("op by op", op_by_op)):
-        for engine in engines:
-            restricted = engine == "restricted"
-            start = eager(ag, step, restricted=restricted, engine="iterative" if restricted else engine)
-            published = PUBLISHED[engine] / EPOCHS * 1e3 if writing == "op by op" else 0.0
-            made.append(Column(f"autograd_cy, {writing}, {engine}", start, writing, engine, published))
+    for writing, objective in (("fused", fused), ("op by op", op_by_op)):
+        def start(engine, cold, objective=objective):
+            return eager(ag, objective, engine=engine, cold=cold)
+        for column in ways(start, engines, f"autograd_cy, {writing}", writing=writing):
+            published = PUBLISHED.get(column.engine, 0.0) / EPOCHS * 1e3 if writing == "op by op" else 0.0
+            made.append(dataclasses.replace(column, published=published))
     made.append(Column("limit: by hand in Cython", limit, baseline="limit"))
     made.append(Column("NumPy by hand", by_hand))
     return made

@@ -1,12 +1,15 @@
-# The limit: the Iris and XOR trainings written by hand with the library's own kernels, every buffer allocated once, one
-# nogil loop. What an eager library could at best reach with these kernels: no tensors, no graph, no Python.
+# The limit: the trainings written by hand with the library's own kernels, every buffer allocated once, one nogil loop.
+# What an eager library could at best reach with these kernels: no tensors, no graph, no Python.
 #
-# Relies on the kernel table (autograd_cy/kernels/table.pxd) and on the names of the generated loops.  bench/compiled.py
-# builds it; the columns "limit" of iris and xor rely on it.
+# Relies on the kernel table (autograd_cy/kernels/table.pxd), on gemm and on the names of the generated loops.
+# bench/compiled.py builds it; the columns "limit" of the trainings rely on it.
 
 import numpy as np
 
+from libc.string cimport memcpy
+
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
+from autograd_cy.kernels.gemm cimport bind_blas, gemm_run
 from autograd_cy.kernels.table cimport K, Loop, ALL_VECTORS, FIRST_SCALAR, LAST_SCALAR, REDUCE_SUM, REDUCE_MEAN
 
 from autograd_cy.ops import loop_id
@@ -25,6 +28,13 @@ cdef char* data(array) except NULL:
     if not array.flags.c_contiguous:
         raise ValueError("limit: arrays must be C-contiguous")
     return <char*><size_t>array.ctypes.data
+
+
+cdef char* room(list keep, dtype, Py_ssize_t size) except NULL:
+    """The first of `size` new elements, which live as long as `keep`."""
+    made = np.empty(size, dtype)
+    keep.append(made)
+    return data(made)
 
 
 cdef int code(array) except -1:
@@ -155,3 +165,137 @@ def xor(x, y, w1, b1, w2, b2, mw1, vw1, mb1, vb1, mw2, vw2, mb2, vb2, double lr,
             for k in range(4):
                 K.adam(dt, sizes[k], p[k], g[k], m[k], v[k], NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
     return float(total[0])
+
+
+cdef enum:
+    MAX_LAYERS = 8
+
+
+cdef struct Layer:
+    Py_ssize_t i, o           # from i features to o
+    char* w
+    char* b
+    char* dw
+    char* db
+    char* mw
+    char* vw
+    char* mb
+    char* vb
+    char* out
+    char* dout
+
+
+def mlp(x, labels, parameters, moments, double lr, long long done, Py_ssize_t epochs):
+    """Train layers of (weight, bias) with relu between them, cross entropy and Adam, after `done` steps; returns the last loss.
+
+    parameters: [weight, bias, weight, bias ...] in PyTorch's layout; moments: two arrays for each of them.
+    """
+    cdef int dt = code(x)
+    cdef Py_ssize_t item = x.itemsize, n = x.shape[0], row, epoch, size
+    cdef int k, count = len(parameters) // 2
+    cdef Layer layers[MAX_LAYERS]
+    cdef Layer* l
+    if count > MAX_LAYERS:
+        raise ValueError(f"limit: at most {MAX_LAYERS} layers")
+    keep = []
+    for k in range(count):
+        l = &layers[k]
+        l.o, l.i = parameters[2 * k].shape
+        l.w, l.dw, l.mw, l.vw = data(parameters[2 * k]), room(keep, x.dtype, l.o * l.i), data(moments[4 * k]), data(moments[4 * k + 1])
+        l.b, l.db, l.mb, l.vb = data(parameters[2 * k + 1]), room(keep, x.dtype, l.o), data(moments[4 * k + 2]), data(moments[4 * k + 3])
+        l.out, l.dout = room(keep, x.dtype, n * l.o), room(keep, x.dtype, n * l.o)
+    cdef char* px = data(x)
+    cdef const long long* targets = <const long long*> data(labels)
+    cdef char* losses = room(keep, x.dtype, n)
+    cdef char* probabilities = room(keep, x.dtype, n * layers[count - 1].o)
+    total, factor = np.zeros(1, x.dtype), np.array([1.0 / n], x.dtype)
+    cdef char* ptotal = data(total)
+    cdef char* pfactor = data(factor)
+    cdef char* below
+    cdef Loop add = find("add", dt), relu = find("relu", dt), drelu = find("relu.dx", dt)
+    cdef Py_ssize_t matrix[2]
+    cdef Py_ssize_t strides[2]
+    cdef Py_ssize_t columns[2]
+    cdef Py_ssize_t one = 1, zero = 0
+    bind_blas()
+    with nogil:
+        for epoch in range(epochs):
+            below = px
+            for k in range(count):
+                l = &layers[k]
+                gemm_run(dt, 0, 1, 1, n, l.o, l.i, below, l.i, 0, l.w, l.i, 0, l.out, l.o, 0)
+                for row in range(n):
+                    binary(add, l.o, l.out + row * l.o * item, l.out + row * l.o * item, l.b)
+                if k < count - 1:
+                    unary(relu, n * l.o, l.out, l.out)
+                below = l.out
+            l = &layers[count - 1]
+            K.cross_entropy(dt, n, l.o, l.out, targets, NULL, -100, 0, probabilities, losses, NULL)
+            K.reduce(REDUCE_MEAN, dt, 1, &n, losses, &one, ptotal, &zero, 0)
+            K.cross_entropy_backward(dt, n, l.o, pfactor, 0, probabilities, targets, NULL, -100, 0, l.dout)
+            for k in range(count - 1, -1, -1):
+                l = &layers[k]
+                below = px if k == 0 else layers[k - 1].out
+                gemm_run(dt, 1, 0, 1, l.o, l.i, n, l.dout, l.o, 0, below, l.i, 0, l.dw, l.i, 0)
+                matrix[0], matrix[1], strides[0], strides[1], columns[0], columns[1] = n, l.o, l.o, 1, 0, 1
+                K.reduce(REDUCE_SUM, dt, 2, matrix, l.dout, strides, l.db, columns, 0)
+                if k:
+                    gemm_run(dt, 0, 0, 1, n, l.i, l.o, l.dout, l.o, 0, l.w, l.i, 0, layers[k - 1].dout, l.i, 0)
+                    binary(drelu, n * l.i, layers[k - 1].dout, layers[k - 1].dout, below)
+            for k in range(count):
+                l = &layers[k]
+                K.adam(dt, l.o * l.i, l.w, l.dw, l.mw, l.vw, NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
+                K.adam(dt, l.o, l.b, l.db, l.mb, l.vb, NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
+    return float(total[0])
+
+
+def chain(x, a, double lr, Py_ssize_t length, Py_ssize_t epochs):
+    """Descend from x along the sum of x * a * a ... (`length` products of equally large arrays); returns the last loss."""
+    cdef int dt = code(x)
+    cdef Py_ssize_t size = x.size, epoch, k, one = 1, zero = 0
+    work, total, ones = np.empty_like(x), np.zeros(1, x.dtype), np.ones_like(x)
+    cdef char* px = data(x)
+    cdef char* pa = data(a)
+    cdef char* pt = data(work)
+    cdef char* ptotal = data(total)
+    cdef char* pones = data(ones)
+    cdef Loop mul = find("mul", dt)
+    with nogil:
+        for epoch in range(epochs):
+            binary(mul, size, pt, px, pa)
+            for k in range(length - 1):
+                binary(mul, size, pt, pt, pa)
+            K.reduce(REDUCE_SUM, dt, 1, &size, pt, &one, ptotal, &zero, 0)
+            binary(mul, size, pt, pones, pa)
+            for k in range(length - 1):
+                binary(mul, size, pt, pt, pa)
+            K.sgd(dt, size, px, pt, NULL, lr, 0, 0, 0, 0, 0, epoch == 0)
+    return float(total[0])
+
+
+def fan_out(x, a, double lr, Py_ssize_t epochs):
+    """Descend from the number x along the sum in a balanced tree of its products with all of a; returns the last loss."""
+    cdef int dt = code(x)
+    cdef Py_ssize_t size = a.size, item = x.itemsize, epoch, k, left
+    work, gradient = np.empty_like(a), np.zeros_like(x)
+    cdef char* px = data(x)
+    cdef char* pa = data(a)
+    cdef char* pt = data(work)
+    cdef char* pg = data(gradient)
+    cdef Loop mul = find("mul", dt), add = find("add", dt)
+    with nogil:
+        for epoch in range(epochs):
+            for k in range(size):
+                binary(mul, 1, pt + k * item, px, pa + k * item)
+            left = size
+            while left > 1:
+                for k in range(left // 2):
+                    binary(add, 1, pt + k * item, pt + 2 * k * item, pt + (2 * k + 1) * item)
+                if left % 2:          # the odd one comes first in the next level, as in graph.py; the order of a sum is free here
+                    memcpy(pt + left // 2 * item, pt + (left - 1) * item, item)
+                left = (left + 1) // 2
+            memcpy(pg, pa, item)      # each product's gradient is that of the sum, 1
+            for k in range(1, size):
+                binary(add, 1, pg, pg, pa + k * item)
+            K.sgd(dt, 1, px, pg, NULL, lr, 0, 0, 0, 0, 0, epoch == 0)
+    return float(work[0])

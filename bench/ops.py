@@ -113,7 +113,7 @@ def measure(lib, name, text, shape, dtype, engines, rounds):
 
 def libraries(args):
     """{label: (library, {engine: options of backward})}."""
-    engines = {name: {"engine": name} for name in args.engines if name != "restricted"} or {"iterative": {}}
+    engines = {name: {"engine": name} for name in args.engines if name in ("recursive", "iterative")} or {"iterative": {}}
     chosen = {"autograd_cy": (ag, engines)}
     if args.peers:
         try:
@@ -152,11 +152,11 @@ def every_row(args):
                     for kind, value in found.items()]
     report.heading("ns per call of every sample of the table")
     report.table(["", "not recorded", "recorded and freed"], rows)
-    return results
+    return results, [], []
 
 
 def run(args):
-    """Measure, print, and return the results for --json."""
+    """Measure, print, and return (results for --json, complaints, data for --plot)."""
     if args.all_ops:
         return every_row(args)
     results = []
@@ -184,4 +184,4 @@ def run(args):
         if any(value is not None for value in values):
             rows.append([f"{name}  {shape}", *(report.number(value) for value in values)])
     report.table(["", *(kind if label == "autograd_cy" else f"{label}: {kind}" for label, kind in kinds)], rows)
-    return results
+    return results, [], []

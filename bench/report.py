@@ -59,25 +59,52 @@ def write_json(path, results):
 
 
 def write_plot(path, drawings):
-    """One row of two panels per training: the loss curves, and the timings of every column."""
+    """Two panels in a row: of each drawing the loss curves ("curves"), the timings of columns ("times"), lines over sizes ("lines")."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(drawings), 2, figsize=(13, 4.2 * len(drawings)), squeeze=False, layout="constrained")
-    for (left, right), drawing in zip(axes, drawings, strict=True):
-        for count, (name, (epochs, losses)) in enumerate(drawing["curves"].items()):
-            # the curves lie on each other, which is the point: a wide line below, narrower ones above
-            left.plot(epochs, losses, label=name, linewidth=max(1.0, 6.0 - count), alpha=0.8)
-        left.set(title=drawing["title"], xlabel="epoch", ylabel="loss", xscale="symlog", yscale="log")
-        left.legend(fontsize=8)
-        names = list(drawing["times"])[::-1]
-        right.barh(names, [min(drawing["times"][name]) for name in names], color="tab:blue", label="minimum")
-        for place, name in enumerate(names):
-            right.plot(drawing["times"][name], [place] * len(drawing["times"][name]), "k.", markersize=4)
-        right.set(xlabel="us per epoch (bar: minimum; dots: rounds)", xscale="log")
-        right.tick_params(axis="y", labelsize=8)
+    panels = [(kind, drawing) for drawing in drawings for kind in PANELS if kind in drawing]
+    rows = (len(panels) + 1) // 2
+    figure, axes = plt.subplots(rows, 2, figsize=(13, 4.2 * rows), squeeze=False, layout="constrained")
+    for panel, (kind, drawing) in zip(axes.flat, panels, strict=False):
+        panel.set_title(drawing["title"], fontsize=10)
+        PANELS[kind](panel, drawing[kind])
+    for panel in axes.flat[len(panels):]:
+        panel.set_axis_off()
     figure.savefig(path, dpi=110)
     plt.close(figure)
     print(f"plot written to {path}")
+
+
+def draw_curves(panel, curves):
+    """{name: (epochs, losses)}. They lie on each other, which is the point: a wide line below, narrower ones above."""
+    for count, (name, (epochs, losses)) in enumerate(curves.items()):
+        panel.plot(epochs, losses, label=name, linewidth=max(1.0, 6.0 - count), alpha=0.8)
+    panel.set(xlabel="epoch", ylabel="loss", xscale="symlog", yscale="log")
+    panel.legend(fontsize=8)
+
+
+def draw_times(panel, times):
+    """{name: microseconds of each round}."""
+    names = list(times)[::-1]
+    least = [min(times[name]) for name in names]
+    panel.barh(names, least, color="tab:blue")
+    panel.set_yticks(range(len(names)), [f"{name}  {number(value)}" for name, value in zip(names, least, strict=True)])
+    for place, name in enumerate(names):
+        panel.plot(times[name], [place] * len(times[name]), "k.", markersize=4)
+    panel.set(xlabel="us per epoch (bar: minimum; dots: rounds)", xscale="log", xlim=(min(least) / 2, max(map(max, times.values())) * 2))
+    panel.tick_params(axis="y", labelsize=8)
+    panel.tick_params(axis="x", which="minor", labelbottom=False)
+
+
+def draw_lines(panel, lines):
+    """{name: [(size, microseconds)]}."""
+    for name, points in lines.items():
+        panel.plot(*zip(*points, strict=True), "o-", label=name)
+    panel.set(xlabel="numbers", ylabel="us", xscale="log", yscale="log")
+    panel.legend(fontsize=8)
+
+
+PANELS = {"curves": draw_curves, "times": draw_times, "lines": draw_lines}

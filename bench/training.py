@@ -1,6 +1,6 @@
 """What the training benchmarks share: the description of a training, its columns, the rounds and the check that all agree.
 
-Relies on timing, report and NumPy. iris, xor and the peers describe themselves in its terms.
+Relies on timing, report and NumPy. iris, xor, mlp, synthetic and the peers describe themselves in its terms.
 """
 
 from collections.abc import Callable
@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import report, timing
+
+EAGER = ("recursive", "iterative", "restricted")      # engines that go back from each loss
+COMPILED = ("optimised", "replay")                    # the captured step: called from Python at every epoch, or repeated at once
+ENGINES = (*EAGER, *COMPILED)
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,9 @@ class Training:
     notes: tuple = ()
 
     def arrays(self, dtype):
-        """Fresh copies of x, y and the weights in one dtype."""
-        return np.array(self.x, dtype), np.array(self.y, dtype), [np.array(w, dtype) for w in self.weights]
+        """Fresh copies of x, y and the weights in one dtype; labels stay integers."""
+        y = np.array(self.y) if self.y.dtype.kind == "i" else np.array(self.y, dtype)
+        return np.array(self.x, dtype), y, [np.array(w, dtype) for w in self.weights]
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,10 @@ class Column:
     start: Callable
     writing: str = "fused"                        # the peer's row that is the same program: "fused" or "op by op"
     engine: str = ""
+    cold: bool = False                            # the capture is part of what is timed
     published: float = 0.0                        # us per epoch in the article (iris.py), shown beside
     baseline: str = ""                            # "limit" or "pytorch": what ratios are taken to
+    available: Callable | None = None             # asked once whether it works here
     evaluate: Callable | None = None              # (training, result of run) -> (loss, accuracy), for another network;
                                                   # such a column starts elsewhere, too, so its loss is not compared
 
@@ -58,8 +65,52 @@ class Outcome:
 
     column: Column
     times: list = field(default_factory=list)
+    bits: bytes = b""                             # the trained weights
     loss: float = float("nan")
     accuracy: float = float("nan")
+
+
+def options(engine, weights):
+    """What backward() is called with for an engine."""
+    if engine in ("", *COMPILED):
+        return {}
+    return {"engine": "iterative", "inputs": weights} if engine == "restricted" else {"engine": engine}
+
+
+def driven(lib, step, batch, weights, optimizer=None, engine="", cold=False, warm=False):
+    """run(epochs) of a training whose epoch is step(*batch), in a library with PyTorch's names.
+
+    Unless `cold`, a step is captured here; a library that compiles functions inside of the step does that here, too (`warm`). Both
+    train a little: then everything goes back to where it was.
+    """
+    compiled = lib.compile(step) if engine in COMPILED else step
+    if warm or engine in COMPILED and not cold:
+        start = [w.detach().clone() for w in weights]
+        for _ in range(3):
+            compiled(*batch)
+        with lib.no_grad():
+            for weight, value in zip(weights, start, strict=True):
+                weight.copy_(value)
+            for state in optimizer.state.values() if optimizer else ():
+                for name in state:
+                    state[name] = state[name].zero_() if hasattr(state[name], "zero_") else 0
+
+    def run(epochs):
+        if engine == "replay":
+            compiled.repeat(epochs, *batch)
+        else:
+            for _ in range(epochs):
+                compiled(*batch)
+        return [w.detach().numpy() for w in weights]
+    return run
+
+
+def ways(start, engines, name="autograd_cy", **more):
+    """The columns of autograd_cy: start(engine, cold) gives one's `start`."""
+    made = [Column(f"{name}, {engine}", start(engine, False), engine=engine, **more) for engine in engines]
+    if "replay" in engines:
+        made.append(Column(f"{name}, replay and its capture", start("replay", True), engine="replay", cold=True, **more))
+    return made
 
 
 def measure(training, columns, dtype, epochs, rounds):
@@ -75,6 +126,7 @@ def measure(training, columns, dtype, epochs, rounds):
         took, trained = timing.seconds(run, epochs)
         outcomes[name].times.append(took / epochs * 1e6)
         outcomes[name].loss, outcomes[name].accuracy = column.result(training, trained)
+        outcomes[name].bits = b"".join(np.asarray(w).tobytes() for w in trained) if column.engine else b""
     return outcomes
 
 
@@ -87,6 +139,11 @@ def complaints(training, outcomes, epochs):
         if not high.loss - low.loss <= training.tolerance:          # NaN must fail, too
             found.append(f"{training.name}: the columns disagree: {low.column.name} ends at loss {low.loss:.6g}, "
                          f"{high.column.name} at {high.loss:.6g} (tolerance {training.tolerance:g})")
+    first = {}
+    for outcome in outcomes.values():
+        same = first.setdefault(outcome.column.writing, outcome) if outcome.column.engine else outcome
+        if outcome.bits != same.bits:
+            found.append(f"{training.name}: {outcome.column.name} and {same.column.name} end at other bits")
     if epochs == training.epochs:
         for outcome in checked:
             complaint = training.verdict(outcome.loss, outcome.accuracy)
@@ -130,6 +187,13 @@ def table(training, outcomes):
     return header, rows
 
 
+def records(training, outcomes, dtype, epochs):
+    """The results for --json."""
+    return [{"benchmark": training.name, "dtype": dtype, "epochs": epochs, "column": outcome.column.name,
+             "us_per_epoch": outcome.times, **timing.spread(outcome.times), "loss": outcome.loss, "accuracy": outcome.accuracy}
+            for outcome in outcomes.values()]
+
+
 def run(training, columns, args):
     """Measure, print, and return (results for --json, complaints, data for --plot)."""
     epochs = args.epochs or training.epochs
@@ -139,15 +203,15 @@ def run(training, columns, args):
         report.heading(f"{training.title}, {epochs} epochs, {dtype}, {args.rounds} rounds")
         report.table(*table(training, outcomes))
         found += complaints(training, outcomes, epochs)
-        for outcome in outcomes.values():
-            results.append({"benchmark": training.name, "dtype": dtype, "epochs": epochs, "column": outcome.column.name,
-                            "us_per_epoch": outcome.times, **timing.spread(outcome.times),
-                            "loss": outcome.loss, "accuracy": outcome.accuracy})
+        results += records(training, outcomes, dtype, epochs)
         if args.plot:
             curves = {o.column.name: curve(training, o.column, dtype, epochs) for o in outcomes.values()
-                      if o.column.engine or o.column.baseline == "limit"}
+                      if o.column.engine and not o.column.cold or o.column.baseline == "limit"}
             drawings.append({"title": f"{training.title}, {dtype}", "curves": curves,
                              "times": {name: o.times for name, o in outcomes.items()}})
+        for outcome in outcomes.values():
+            if outcome.column.cold:
+                print(f"{outcome.column.name}: {min(outcome.times) * epochs / 1e3:.2f} ms for all {epochs} epochs")
     for note in training.notes:
         print(note)
     if any(column.evaluate for column in columns):

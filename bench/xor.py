@@ -4,12 +4,14 @@ written as an ordinary Module and an ordinary optimiser.
 Relies on the package, training and compiled; the command line and the peers rely on it.
 """
 
+import functools
+
 import numpy as np
 
 import autograd_cy as ag
 
 from . import compiled
-from .training import Column, Training
+from .training import Column, Training, driven, options, ways
 
 EPOCHS = 2000
 LR = 0.01
@@ -38,10 +40,11 @@ def training(seed=0):
     return Training("xor", "XOR 2-16-1, relu, sigmoid, MSE, Adam", EPOCHS, LR, x, y, tuple(weights), evaluate, verdict)
 
 
-def network(lib, dtype, weights):
-    """The network as a Module of a library with PyTorch's names."""
+@functools.cache
+def module(lib):
+    """The network as a class of Modules of a library with PyTorch's names."""
     class XOR(lib.nn.Module):
-        def __init__(self):
+        def __init__(self, dtype):
             super().__init__()
             self.fc1 = lib.nn.Linear(2, 16, dtype=dtype)
             self.fc2 = lib.nn.Linear(16, 1, dtype=dtype)
@@ -49,32 +52,36 @@ def network(lib, dtype, weights):
         def forward(self, x):
             return lib.sigmoid(self.fc2(lib.relu(self.fc1(x))))
 
-    net = XOR()
+    return XOR
+
+
+def network(lib, dtype, weights):
+    """The network with these weights."""
+    net = module(lib)(dtype)
     with lib.no_grad():
         for parameter, value in zip(net.parameters(), weights, strict=True):
             parameter.copy_(lib.tensor(value))
     return net
 
 
-def eager(lib, restricted=False, adam=None, **options):
-    """start() of the training in a library with PyTorch's names."""
+def eager(lib, adam=None, engine="", cold=False, wrap=None):
+    """start() of the training in a library with PyTorch's names; `wrap` is put around the network."""
     def start(training, dtype):
         x, y, weights = training.arrays(dtype)
         x, y = lib.tensor(x), lib.tensor(y)
         net = network(lib, getattr(lib, dtype), weights)
+        forward = wrap(net) if wrap else net
         criterion = lib.nn.MSELoss()
         optimizer = lib.optim.Adam(net.parameters(), lr=training.lr, **(adam or {}))
-        if restricted:
-            options["inputs"] = list(net.parameters())
+        going_back = options(engine, list(net.parameters()))
 
-        def run(epochs):
-            for _ in range(epochs):
-                optimizer.zero_grad()
-                loss = criterion(net(x), y)
-                loss.backward(**options)
-                optimizer.step()
-            return [p.detach().numpy() for p in net.parameters()]
-        return run
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = criterion(forward(x), y)
+            loss.backward(**going_back)
+            optimizer.step()
+            return loss
+        return driven(lib, step, (x, y), list(net.parameters()), optimizer, engine, cold, warm=wrap is not None)
     return start
 
 
@@ -158,11 +165,7 @@ def limit(training, dtype):
 
 def columns(engines):
     """The columns of the table, without peers."""
-    made = []
-    for engine in engines:
-        restricted = engine == "restricted"
-        start = eager(ag, restricted=restricted, engine="iterative" if restricted else engine)
-        made.append(Column(f"autograd_cy, {engine}", start, engine=engine))
+    made = ways(lambda engine, cold: eager(ag, engine=engine, cold=cold), engines)
     made.append(Column("limit: by hand in Cython", limit, baseline="limit"))
     made.append(Column("NumPy by hand", by_hand))
     return made

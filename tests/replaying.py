@@ -3,10 +3,24 @@
 Relies on autograd_cy's public names and NumPy.  The tests of compile rely on it.
 """
 
+import functools
+
 import numpy as np
 
 import autograd_cy as ag
+from autograd_cy import nn
 from autograd_cy.graph.compile import Compiled
+
+
+class Stories(dict):
+    """The stories of one file of tests, by name: (story, what is expected). Used as a decorator, with what is expected or without."""
+
+    def __call__(self, f=None, /, **expected):
+        if f is None:
+            return functools.partial(self, **expected)
+        assert f.__name__ not in self
+        self[f.__name__] = f, expected
+        return f
 
 
 class Watching(Compiled):
@@ -102,3 +116,29 @@ def difference(one, other, path=""):
 def _short(value):
     return value if not isinstance(value, bytes) or len(value) > 64 else \
         (np.frombuffer(value, "f4").tolist() if len(value) % 4 == 0 else value)
+
+
+# ---- what many stories train
+
+def batch(k, n=6, width=4, classes=3, dtype="f4"):
+    """The k-th batch: features and classes."""
+    rng = np.random.default_rng(100 + k)
+    return ag.tensor(rng.normal(size=(n, width)).astype(dtype)), ag.tensor(rng.integers(0, classes, n))
+
+
+def network(hidden=5, width=4, classes=3, dtype=ag.float32):
+    """Two layers."""
+    return nn.Sequential(nn.Linear(width, hidden, dtype=dtype), nn.Tanh(), nn.Linear(hidden, classes, dtype=dtype))
+
+
+def trainer(model, optimizer, criterion=None):
+    """The usual step."""
+    criterion = criterion or nn.CrossEntropyLoss()
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+    return step

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("bench")
 
 from bench import __main__ as command
-from bench import report, timing, training, xor
+from bench import report, synthetic, timing, training, xor
 
 
 def test_rounds_visit_every_name_once_and_start_elsewhere():
@@ -29,15 +29,17 @@ def test_table_is_aligned(capsys):
     assert lines[2:] == ["a            1   22", "long name  333    4"]
 
 
-@pytest.mark.parametrize("name", ["xor", "iris"])
+@pytest.mark.parametrize("name", ["xor", "iris", "mlp"])
 def test_training_runs(name, tmp_path, capsys):
     pytest.importorskip("Cython")
     figures = tmp_path / "figures.json"
-    assert command.main([name, "--epochs", "30", "--rounds", "2", "--json", str(figures)]) == 0
+    epochs = "4" if name == "mlp" else "30"
+    assert command.main([name, "--epochs", epochs, "--rounds", "2", "--models", "3", "--json", str(figures)]) == 0
     out = capsys.readouterr().out
     assert "limit: by hand in Cython" in out
     assert "NumPy by hand" in out
-    results = json.loads(figures.read_text())["results"]
+    assert "replay and its capture" in out
+    results = [result for result in json.loads(figures.read_text())["results"] if result["benchmark"] == name]
     losses = [result["loss"] for result in results]
     assert max(losses) - min(losses) < 1e-3
     assert all(len(result["us_per_epoch"]) == 2 for result in results)
@@ -47,7 +49,7 @@ def test_plot(tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("Cython")
     picture = tmp_path / "xor.png"
-    assert command.main(["xor", "--epochs", "20", "--rounds", "1", "--dtype", "float32", "--plot", str(picture)]) == 0
+    assert command.main(["xor", "--epochs", "20", "--rounds", "1", "--models", "2", "--dtype", "float32", "--plot", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -80,10 +82,33 @@ def test_numpy_by_hand_reaches_the_required_loss():
 
 
 def test_graphs(capsys):
-    assert command.main(["graph", "--largest", "10000", "--rounds", "1"]) == 0
+    assert command.main(["graph", "--largest", "10000", "--rounds", "1", "--epochs", "4", "--dtype", "float32"]) == 0
     out = capsys.readouterr().out
     assert "RecursionError" in next(line for line in out.splitlines() if line.startswith("chain 10,000  recursive"))
     assert "signal" not in out
+    for row in ("XOR 2-16-1", "MLP 784-256-128-10", "Chain of 200", "Fan-out into 200", "one tensor, 100,000", "plan"):
+        assert any(line.startswith(row) for line in out.splitlines())
+
+
+@pytest.mark.parametrize("name", ["chain", "fan-out"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_synthetic_trainings_end_where_they_should(name, dtype):
+    pytest.importorskip("Cython")
+    described = synthetic.training(name)
+    outcomes = training.measure(described, synthetic.columns(name, ("iterative", "replay")), dtype, synthetic.EPOCHS, 1)
+    assert training.complaints(described, outcomes, synthetic.EPOCHS) == []
+
+
+def test_other_bits_are_an_error():
+    described = xor.training()
+
+    def nearly(training, dtype):
+        run = xor.eager(xor.ag, engine="replay")(training, dtype)
+        return lambda epochs: [w * (1 + 1e-6) for w in run(epochs)]
+    columns = [*xor.columns(("iterative",))[:1], training.Column("nearly", nearly, engine="replay")]
+    found = training.complaints(described, training.measure(described, columns, "float32", 50, 1), 50)
+    assert len(found) == 1
+    assert "bits" in found[0]
 
 
 def test_ops(capsys, monkeypatch):

@@ -17,6 +17,11 @@ cdef struct Layout:
     int flags
     Py_ssize_t dims[1]        # ndim sizes, then ndim strides
 
+cdef enum:
+    CACHED_LAYOUTS = 256      # direct-mapped cache of contiguous layouts, so that equal shapes share one pointer
+
+cdef Layout* cached_layouts[CACHED_LAYOUTS]
+
 cdef void layout_free(Layout* a) noexcept
 
 
@@ -71,6 +76,19 @@ cdef Layout* layout_expand(Layout* a, int ndim, const Py_ssize_t* shape) except?
 cdef Layout* layout_view(Layout* a, int ndim, const Py_ssize_t* shape) except? NULL
 cdef Layout* layout_permute(Layout* a, const int* order) except NULL
 cdef Layout* layout_contiguous_like(Layout* a) except NULL
+
+
+cdef inline Layout* layout_matrix(Py_ssize_t rows, Py_ssize_t cols) except NULL:
+    """layout_contiguous of (rows, cols)."""
+    cdef Py_ssize_t shape[2]
+    cdef size_t key = (<size_t> 2 * 31 + <size_t> rows) * 31 + <size_t> cols
+    cdef Layout* a = cached_layouts[(key ^ (key >> 8)) & (CACHED_LAYOUTS - 1)]
+    if a != NULL and a.ndim == 2 and a.dims[0] == rows and a.dims[1] == cols:
+        a.refs += 1
+        return a
+    shape[0], shape[1] = rows, cols
+    return layout_contiguous(2, shape)
+
 
 # Strides of `a` as seen from the shape of `full` (0 where repeated); a must broadcast to full.
 cdef void broadcast_strides(Layout* a, Layout* full, Py_ssize_t* strides) noexcept nogil

@@ -11,10 +11,8 @@ from autograd_cy.array.errors import ShapeError
 
 cdef enum:
     FREE_NDIM = 8             # layouts of up to so many dimensions come from free lists
-    CACHE_SIZE = 256          # direct-mapped cache of contiguous layouts, so that equal shapes share one pointer
 
 cdef Layout* free_layouts[FREE_NDIM + 1]
-cdef Layout* cache[CACHE_SIZE]
 cdef Py_ssize_t LARGEST = (<Py_ssize_t> 1 << 58)    # elements; in bytes it still fits
 
 
@@ -112,8 +110,8 @@ cdef Layout* layout_contiguous(int ndim, const Py_ssize_t* shape) except NULL:
     cdef int i
     for i in range(ndim):
         key = key * 31 + <size_t> shape[i]
-    key = (key ^ (key >> 8)) & (CACHE_SIZE - 1)
-    a = cache[key]
+    key = (key ^ (key >> 8)) & (CACHED_LAYOUTS - 1)
+    a = cached_layouts[key]
     if a != NULL and a.ndim == ndim:
         for i in range(ndim):
             if a.dims[i] != shape[i]:
@@ -131,9 +129,9 @@ cdef Layout* layout_contiguous(int ndim, const Py_ssize_t* shape) except NULL:
         strides[i] = step
         if shape[i] > 1:
             step *= shape[i]
-    if cache[key] != NULL:
-        layout_decref(cache[key])
-    cache[key] = a
+    if cached_layouts[key] != NULL:
+        layout_decref(cached_layouts[key])
+    cached_layouts[key] = a
     a.refs += 1
     return a
 

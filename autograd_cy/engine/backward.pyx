@@ -5,16 +5,18 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
+from autograd_cy.array.dtype cimport FLOAT64
 from autograd_cy.array.layout cimport same_shape
 from autograd_cy.engine.modes cimport swap_grad_mode
 from autograd_cy.engine.node cimport Node, node_description
 from autograd_cy.engine.operands cimport number_tensor
 from autograd_cy.engine.passes cimport (
-    Pass, accumulate, contribute, find_needed, give_back, pending_of, private_copy, run_iterative, take_pass,
+    Pass, accumulate, contribute, find_needed, give_back, give_grad, pending_of, private_copy, run_iterative, take_pass,
 )
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.recursion cimport run_recursive
 from autograd_cy.engine.tensor cimport Tensor
+from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
@@ -25,6 +27,7 @@ cdef enum:
 
 cdef int default_engine = ITERATIVE
 ENGINES = ("iterative", "recursive")
+cdef list ONES = [None, None]   # the gradient of a loss, by dtype; a tensor that has another owner is never written to
 
 
 cdef int run_pass(Pass run, list roots, list seeds, list inputs, int engine) except -1:
@@ -59,17 +62,25 @@ cdef int finish(Pass run) except -1:
     cdef Py_ssize_t i
     for i in range(run.n_leaves):
         leaf = run.leaves[i]
-        place = pending_of(run, leaf)
+        place = &(<Tensor> leaf).pending_one if run.fast else pending_of(run, leaf)
         total = place[0]
         place[0] = NULL
         if total == NULL:
             continue
-        if run.captures is None:
-            accumulate(<Tensor> leaf, total, run.create_graph)
+        if run.captures is None and not run.create_graph:
+            give_grad(<Tensor> leaf, total)
+        elif run.captures is None:
+            accumulate(<Tensor> leaf, total, True)
         else:
             if (<size_t> leaf, 0) in run.captures:
                 run.captures[(<size_t> leaf, 0)] = <object> total
             Py_DECREF(<object> total)
+        if run.fast:
+            (<Tensor> leaf).queued = 0
+            run.leaves[i] = NULL
+            Py_DECREF(<object> leaf)
+    if run.fast:
+        run.n_leaves = 0
     return 0
 
 
@@ -93,6 +104,12 @@ cdef int run_from(Tensor root, object seed, bint retain_graph) except -1:
 
 cdef object ones_like(Tensor root):
     cdef PyObject* o
+    if root.layout.ndim == 0 and root.dtype_ <= FLOAT64 and not recording():
+        if ONES[root.dtype_] is None:
+            o = number_tensor(1, root.dtype_)
+            ONES[root.dtype_] = <object> o
+            Py_DECREF(<object> o)
+        return ONES[root.dtype_]
     if root.layout.ndim == 0:
         o = number_tensor(1, root.dtype_)
         result = <object> o

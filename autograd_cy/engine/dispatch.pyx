@@ -28,7 +28,7 @@ from autograd_cy.engine.record cimport (
 )
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport (
-    ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand, run_loop,
+    ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand, recording, run_loop,
 )
 
 from autograd_cy.array.errors import DTypeError, ShapeError
@@ -40,6 +40,9 @@ cdef int POW = OPCODES["pow"], SQUARE = OPCODES["square"], SQRT = OPCODES["sqrt"
 cdef int SUB = OPCODES["sub"], NEG = OPCODES["neg"], MUL = OPCODES["mul"], FLOOR_DIVIDE = OPCODES["floor_divide"]
 cdef int REMAINDER = OPCODES["remainder"]
 cdef tuple NAMES = tuple(TABLE)
+
+cdef enum:
+    FEW_LOSSES = 64           # that need no tensor of their own before they are reduced
 
 
 def _fill_ops():
@@ -292,17 +295,25 @@ def run_row(str name, inputs, attrs=(), int reduction=NO_REDUCTION):
 cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except NULL:
     """The fast path of a reduced loss: two tensors of one floating-point dtype and dense layout, of moderate size."""
     cdef OpInfo* info = &OPS[opcode]
-    cdef PyObject* losses = tensor_new(x.layout, x.dtype_)
+    cdef PyObject* losses
     cdef PyObject* out
     cdef PyObject* node
     cdef unsigned int mask
     cdef char* p[3]
-    p[0], p[1], p[2] = (<Tensor> losses).data, x.data, t.data
-    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, p, NULL)
-    try:
-        out = reduction_of_loss(<Tensor> losses, reduction)
-    finally:
-        Py_DECREF(<object> losses)
+    cdef double few[FEW_LOSSES]
+    p[1], p[2] = x.data, t.data
+    if x.layout.numel <= FEW_LOSSES and not recording():
+        p[0] = <char*> few
+        K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
+        out = reduced_losses(x.layout, x.dtype_, p[0], reduction)
+    else:
+        losses = tensor_new(x.layout, x.dtype_)
+        p[0] = (<Tensor> losses).data
+        run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, p, NULL)
+        try:
+            out = reduction_of_loss(<Tensor> losses, reduction)
+        finally:
+            Py_DECREF(<object> losses)
     if (wants_grad(x) | wants_grad(t)) and grad_enabled():
         mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if t.needs_grad else 0)
         node = node_bare(opcode, 2, mask & 3)
@@ -325,15 +336,19 @@ cdef object owned_tensor(PyObject* o):
 
 cdef PyObject* reduction_of_loss(Tensor losses, int reduction) except NULL:
     """Sum or mean of all elements, 0-d; no history."""
+    return reduced_losses(losses.layout, losses.dtype_, losses.data, reduction)
+
+
+cdef PyObject* reduced_losses(Layout* layout, int dtype, char* losses, int reduction) except NULL:
     cdef Layout* scalar = layout_scalar()
-    cdef PyObject* out = tensor_new(scalar, losses.dtype_)
+    cdef PyObject* out = tensor_new(scalar, dtype)
     cdef Py_ssize_t zeros[MAX_NDIM]
     cdef int i
     layout_decref(scalar)
-    for i in range(losses.layout.ndim):
+    for i in range(layout.ndim):
         zeros[i] = 0
-    K.reduce(REDUCE_MEAN if reduction == MEAN_REDUCTION else REDUCE_SUM, losses.dtype_, losses.layout.ndim, losses.layout.dims,
-             losses.data, strides_of(losses.layout), (<Tensor> out).data, zeros, 0)
+    K.reduce(REDUCE_MEAN if reduction == MEAN_REDUCTION else REDUCE_SUM, dtype, layout.ndim, layout.dims, losses, strides_of(layout),
+             (<Tensor> out).data, zeros, 0)
     return out
 
 

@@ -14,7 +14,8 @@ ctypedef int (*Backward)(Node node, PyObject** grads, PyObject** result) except 
 # Faster C forms of the rules of some kernel rows, for first derivatives; filled in by the modules of those operations.
 cdef Backward backwards[512]
 
-cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject** result) except -1
+# spare: nobody wants to see the incoming gradients afterwards, so one without other owners may give its memory to a result.
+cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject** result, bint spare) except -1
 # g summed to a shape that broadcasts to its own; g itself (a new reference) where the shapes agree.
 cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL
 # Fits a gradient to an input: summed to its shape, converted to its dtype. Takes over the reference to g.

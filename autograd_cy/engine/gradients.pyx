@@ -15,7 +15,7 @@ from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, saved_at
 from autograd_cy.engine.operands cimport GRAIN, converted
 from autograd_cy.engine.record cimport check_version, saved_or_raise, unpack
-from autograd_cy.engine.tensor cimport Tensor, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_new
 from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, recording, run_loop,
 )
@@ -59,10 +59,10 @@ cdef PyObject* fit(PyObject* g, Node node, int i) except NULL:
     return g
 
 
-cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject** result) except -1:
+cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject** result, bint spare) except -1:
     if not create_graph:
         if OPS[node.opcode].loop >= 0:
-            return elementwise_backward(node, grads[0], result)
+            return elementwise_backward(node, grads[0], result, spare)
         if backwards[node.opcode] != NULL:
             return backwards[node.opcode](node, grads, result)
     return rule_backward(node, grads, create_graph, result)
@@ -70,18 +70,53 @@ cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject*
 
 # ---- elementwise rows: one generated loop per input
 
-cdef int elementwise_backward(Node node, PyObject* g, PyObject** result) except -1:
+cdef int elementwise_backward(Node node, PyObject* g, PyObject** result, bint spare) except -1:
     cdef PyObject* scaled
+    if node.reduction != NO_REDUCTION and not recording() and loss_derivatives(node, <Tensor> g, result):
+        return 0
     if node.reduction != MEAN_REDUCTION:
-        return derivatives(node, g, result)
+        return derivatives(node, g, result, spare and is_exclusive(g))
     scaled = scaled_by_count(node, <Tensor> g)           # the mean of n losses is their sum with g / n
     try:
-        return derivatives(node, scaled, result)
+        return derivatives(node, scaled, result, False)
     finally:
         Py_DECREF(<object> scaled)
 
 
-cdef inline int derivatives(Node node, PyObject* g, PyObject** result) except -1:
+cdef bint loss_derivatives(Node node, Tensor g, PyObject** result) except -1:
+    """The usual loss: one gradient for the sum or mean of losses of two saved tensors of one dense layout. False: not that."""
+    cdef OpInfo* info = &OPS[node.opcode]
+    cdef Layout* layout = node.edges[0].layout
+    cdef double factor, n = <double> layout.numel
+    cdef float single = <float> n
+    cdef char* p[4]
+    cdef int i
+    if node.edges[1].layout != layout or node.mask & 3 != 3 or node.released or node.attrs != NULL or not layout.flags & DENSE \
+            or layout.numel >= GRAIN or g.layout.numel != 1 or node.edges[0].dtype != g.dtype_ or node.edges[1].dtype != g.dtype_ \
+            or node.saved[0].storage == NULL or node.saved[1].storage == NULL \
+            or node.saved[0].layout != layout or node.saved[1].layout != layout \
+            or node.saved[0].version != node.saved[0].storage.version or node.saved[1].version != node.saved[1].storage.version:
+        return False
+    for i in range(2):
+        if node.edges[i].target != NULL and (info.dloop[i] < 0 or info.n_rule_inputs[i] != 3 or info.rule_inputs[i][0] >= 0
+                                             or info.rule_inputs[i][1] != 0 or info.rule_inputs[i][2] != 1
+                                             or K.loops[info.dloop[i]][g.dtype_][FIRST_SCALAR] == NULL):
+            return False
+    p[0] = p[1] = g.data
+    if node.reduction == MEAN_REDUCTION:
+        p[0] = <char*> &factor
+        p[2] = <char*> &single if g.dtype_ == FLOAT32 else <char*> &n
+        K.loops[DIV_LOOP][g.dtype_][LAST_SCALAR](1, p, NULL)
+    p[1], p[2], p[3] = p[0], node.saved[0].at.data, node.saved[1].at.data
+    for i in range(2):
+        if node.edges[i].target != NULL:
+            result[i] = tensor_new(layout, g.dtype_)
+            p[0] = (<Tensor> result[i]).data
+            K.loops[info.dloop[i]][g.dtype_][FIRST_SCALAR](layout.numel, p, NULL)
+    return True
+
+
+cdef inline int derivatives(Node node, PyObject* g, PyObject** result, bint spare) except -1:
     cdef OpInfo* info = &OPS[node.opcode]
     cdef PyObject* r
     cdef int i
@@ -91,15 +126,25 @@ cdef inline int derivatives(Node node, PyObject* g, PyObject** result) except -1
         if info.identity[i] and node.reduction == NO_REDUCTION:
             Py_INCREF(<object> g)
             r = g
+            spare = False
         else:
-            r = run_plain(node, info, i, <Tensor> g)
+            # the last derivative may take the memory of g
+            r = run_plain(node, info, i, <Tensor> g, spare and (i + 1 == info.n_inputs or i + 2 == info.n_inputs and (
+                node.edges[i + 1].target == NULL or info.dloop[i + 1] < 0)))
         if (<Tensor> r).layout != node.edges[i].layout or (<Tensor> r).dtype_ != node.edges[i].dtype:
             r = fit(r, node, i)
         result[i] = r
     return 0
 
 
-cdef inline PyObject* run_plain(Node node, OpInfo* info, int i, Tensor g) except NULL:
+cdef inline PyObject* place_for(Tensor g, bint reuse) except NULL:
+    if reuse:
+        Py_INCREF(g)
+        return <PyObject*> g
+    return tensor_new(g.layout, g.dtype_)
+
+
+cdef inline PyObject* run_plain(Node node, OpInfo* info, int i, Tensor g, bint reuse) except NULL:
     """The derivative loop for input i where g and at most one saved value share a dense layout; else run_derivative."""
     cdef int n = info.n_rule_inputs[i]
     cdef Saved* saved = NULL
@@ -115,7 +160,7 @@ cdef inline PyObject* run_plain(Node node, OpInfo* info, int i, Tensor g) except
         if saved == NULL or node.released:
             return run_derivative(node, info, i, g)
         if saved.storage == NULL:
-            out = tensor_new(g.layout, g.dtype_)
+            out = place_for(g, reuse)
             number = saved.at.number
             single = <float> number
             p[0], p[1] = (<Tensor> out).data, g.data
@@ -125,7 +170,7 @@ cdef inline PyObject* run_plain(Node node, OpInfo* info, int i, Tensor g) except
         if saved.layout != g.layout or saved.storage.version != saved.version:
             return run_derivative(node, info, i, g)
         p[2] = saved.at.data
-    out = tensor_new(g.layout, g.dtype_)
+    out = place_for(g, reuse)
     p[0], p[1] = (<Tensor> out).data, g.data
     run_loop(info.dloop[i], g.dtype_, ALL_VECTORS, g.layout.numel, p, NULL)
     return out

@@ -10,6 +10,7 @@ from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, same_layout, same_shape
 from autograd_cy.engine.dispatch cimport dense_loss, elementwise
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
+from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, number_tensor
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.shape cimport own
@@ -68,6 +69,14 @@ cdef object pair_loss(int opcode, object x, object target, int reduction, str na
 def mse_loss(input, target, reduction="mean"):
     """The mean (or "sum", or "none") of (input - target)**2."""
     return pair_loss(MSE, input, target, reduction_code(reduction, "mse_loss"), "mse_loss", False)
+
+
+cdef Known reduction_places[KNOWN_PLACES]
+
+
+def mse_loss_of(self, input, target):
+    """mse_loss(input, target, self.reduction)."""
+    return pair_loss(MSE, input, target, reduction_code(attribute_at(self, "reduction", reduction_places), "mse_loss"), "mse_loss", False)
 
 
 def l1_loss(input, target, reduction="mean"):

@@ -14,7 +14,7 @@ cdef extern from *:
     int ag_grad_mode
 
 
-cdef bint grad_enabled() noexcept:
+cdef bint own_mode() noexcept:
     return ag_grad_mode
 
 
@@ -22,6 +22,7 @@ cdef bint swap_grad_mode(bint mode) noexcept:
     global ag_grad_mode
     cdef bint before = ag_grad_mode
     ag_grad_mode = mode
+    modes.off += before - mode
     return before
 
 

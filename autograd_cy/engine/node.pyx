@@ -6,15 +6,13 @@
 # chain of a million operations. So the slots tp_dealloc, tp_traverse and tp_clear are set by hand below.
 
 cimport cython
-cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
 from autograd_cy.array.layout cimport layout_decref, shape_tuple
 from autograd_cy.engine.object cimport (
-    ag_line_of, ag_frame, ag_frame_back, ag_frame_code, ag_frame_lasti, PyObject_GC_Del, PyTypeObject,
-    ag_gc_new_var, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
+    PyObject_GC_Del, PyTypeObject, ag_gc_new_var, ag_line_of, ag_place, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
 )
 
 from autograd_cy.array.dtypes import DTYPES
@@ -210,7 +208,7 @@ cdef bint seen_inside[CODE_CACHE]
 PACKAGE = __file__.rpartition("engine")[0]
 
 
-cdef bint inside_package(PyObject* code) noexcept:
+cdef int inside_package(PyObject* code) noexcept:
     cdef size_t place = (<size_t> code >> 5) & (CODE_CACHE - 1)
     cdef bint inside
     if seen_code[place] == code:
@@ -224,31 +222,10 @@ cdef bint inside_package(PyObject* code) noexcept:
 
 
 cdef void remember_line(Node node) noexcept:
-    """Note the innermost frame outside the package: 5 ns, and 25 more for each activation of a Python function."""
-    cdef PyObject* frame
-    cdef PyObject* code
-    cdef PyObject* outer
-    cdef bint owned = False
-    if not lines_on:
-        return
-    frame = ag_frame()
-    if frame == NULL:
-        return
-    code = ag_frame_code(frame)
-    while inside_package(code):
-        outer = ag_frame_back(frame)
-        if owned:
-            Py_DECREF(<object> frame)
-        owned = True
-        Py_DECREF(<object> code)
-        if outer == NULL:
-            return
-        frame = outer
-        code = ag_frame_code(frame)
-    node.code = code
-    node.lasti = ag_frame_lasti(frame)
-    if owned:
-        Py_DECREF(<object> frame)
+    """Note the innermost frame outside the package: 3 ns where frames can be read as they lie, else 5 and 25 more for each activation
+    of a Python function."""
+    if lines_on:
+        node.code = ag_place(inside_package, &node.lasti)
 
 
 cdef str node_line(Node node):

@@ -39,6 +39,7 @@ cdef int find_needed(Pass run, list roots, list inputs) except -1
 cdef bint is_needed(Pass run, PyObject* target) noexcept
 cdef int observe(Pass run, Node node, PyObject** grads) except -1
 cdef int add_to(PyObject** place, PyObject* contribution, bint create_graph) except -1
+cdef int give_grad(Tensor leaf, PyObject* total) except -1
 cdef int accumulate(Tensor leaf, PyObject* total, bint create_graph) except -1
 cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph) except NULL
 cdef PyObject** pending_of(Pass run, PyObject* leaf) except NULL

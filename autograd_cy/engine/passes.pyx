@@ -17,7 +17,7 @@ from autograd_cy.engine.gradients cimport node_backward
 from autograd_cy.engine.node cimport Node, is_node, node_release_saved
 from autograd_cy.engine.operands cimport GRAIN, copy_of
 from autograd_cy.engine.pointer_map cimport PointerMap, map_free, map_get, map_set
-from autograd_cy.engine.tensor cimport Tensor, set_grad
+from autograd_cy.engine.tensor cimport CYCLIC, Tensor, set_grad
 from autograd_cy.kernels.table cimport ALL_VECTORS, recorder, recording, run_loop
 
 from autograd_cy import ops
@@ -87,6 +87,16 @@ cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph) except 
         layout_decref(layout)
     Py_DECREF(t)
     return copied
+
+
+cdef int give_grad(Tensor leaf, PyObject* total) except -1:
+    """As `accumulate` without create_graph; the usual case first: the leaf's first gradient, which nobody else refers to."""
+    if leaf.grad_ == NULL and ag_tensor_refs(total) == 1 and (<Tensor> total).layout == leaf.layout \
+            and leaf.layout.flags & DENSE and (<Tensor> total).storage.refs == 1 and (<Tensor> total).base == NULL \
+            and (<Tensor> total).node == NULL and not (<Tensor> total).flags & CYCLIC and not recording():
+        leaf.grad_ = total
+        return 0
+    return accumulate(leaf, total, False)
 
 
 cdef int accumulate(Tensor leaf, PyObject* total, bint create_graph) except -1:
@@ -184,6 +194,8 @@ cdef void drop_everything(Pass run) noexcept:
     while run.n_leaves:
         run.n_leaves -= 1
         o = run.leaves[run.n_leaves]
+        if o == NULL:                            # has its gradient
+            continue
         if run.fast:
             (<Tensor> o).queued = 0
             drop(&(<Tensor> o).pending_one)
@@ -225,11 +237,26 @@ cdef bint is_needed(Pass run, PyObject* target) noexcept:
 
 cdef int contribute(Pass run, PyObject* target, int output_nr, PyObject* g) except -1:
     """Add a gradient to what the target has so far; takes over the reference to g."""
-    if run.fast and not run.restricted and is_node(target) and (<Node> target).pending[output_nr] == NULL:
-        (<Node> target).pending[output_nr] = g
-        if not (<Node> target).queued:
-            (<Node> target).queued = 1
-            heap_push(run, target)
+    if not run.fast or run.restricted:
+        return contribute_anywhere(run, target, output_nr, g)
+    if is_node(target):
+        if (<Node> target).pending[output_nr] == NULL:
+            (<Node> target).pending[output_nr] = g
+            if not (<Node> target).queued:
+                (<Node> target).queued = 1
+                if run.n_heap == 0 and run.heap_room:        # as in a chain
+                    Py_INCREF(<object> target)
+                    run.heap[0] = target
+                    run.n_heap = 1
+                else:
+                    heap_push(run, target)
+            return 0
+    elif not (<Tensor> target).queued and run.n_leaves < run.leaf_room:
+        (<Tensor> target).queued = 1
+        (<Tensor> target).pending_one = g
+        Py_INCREF(<object> target)
+        run.leaves[run.n_leaves] = target
+        run.n_leaves += 1
         return 0
     return contribute_anywhere(run, target, output_nr, g)
 
@@ -369,13 +396,19 @@ cdef int run_iterative(Pass run) except -1:
     cdef PyObject** result
     cdef Node node
     cdef int i, n
+    cdef bint fast = run.fast
+    cdef bint watched = recording() or run.captures is not None      # neither changes while a pass runs
     while run.n_heap:
-        o = heap_pop(run)
+        if run.n_heap == 1:
+            run.n_heap = 0
+            o = run.heap[0]
+        else:
+            o = heap_pop(run)
         if run.running != NULL:
             Py_DECREF(<object> run.running)
         run.running = o                          # with the heap's reference; a failing pass names it
         node = <Node> o
-        if recording():
+        if watched and recording():
             recorder.node(node)
         n = node.n_edges
         if n > run.result_room:
@@ -384,13 +417,13 @@ cdef int run_iterative(Pass run) except -1:
         run.n_result = n
         for i in range(n):
             result[i] = NULL
-        if run.fast:
+        if fast:
             grads = node.pending
             node.queued = 0
         else:
             grads = slot_of(run, o, node.n_outputs).grads
-        node_backward(node, grads, run.create_graph, result)
-        if run.captures is not None or node.watchers != NULL:
+        node_backward(node, grads, run.create_graph, result, not watched and node.watchers == NULL)
+        if watched or node.watchers != NULL:
             observe(run, node, grads)
         for i in range(node.n_outputs):
             drop(&grads[i])

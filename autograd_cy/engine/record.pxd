@@ -34,6 +34,13 @@ cdef inline int set_edge(Edge* edge, Tensor t) except -1:
     return 0
 
 
+cdef inline void no_edge(Edge* edge) noexcept:
+    edge.target = NULL
+    edge.layout = NULL
+    edge.output_nr = 0
+    edge.dtype = 0
+
+
 cdef inline void save_tensor(Node node, int bit, Tensor t) noexcept:
     """Save a value; call in the order of the bits."""
     cdef Saved* saved = &node.saved[node.n_saved]

@@ -124,7 +124,7 @@ cdef class Recursion:
             for i in range(node.n_edges):
                 result[i] = NULL
             try:
-                node_backward(node, grads, self.run.create_graph, result)
+                node_backward(node, grads, self.run.create_graph, result, False)
                 observe(self.run, node, grads)
                 for i in range(node.n_edges):
                     if result[i] != NULL:

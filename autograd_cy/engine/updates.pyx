@@ -1,8 +1,9 @@
 # One call per optimiser step: walks parameter groups and state, checks, and runs the fused update kernels.
 #
 # Relies on tensor and on the kernels through `K`.  optim relies on it.
-# Options and state are read from Python's own dicts at every step, because schedules and users change them; the state of a
-# parameter is an object with C fields, which a dict of boxed values would make three times as slow to read and write.
+# Options and state are read from Python's own dicts at every step, because schedules and users change them (where CPython numbers the
+# versions of its dicts, what was read from the same version is kept); the state of a parameter is an object with C fields, which a
+# dict of boxed values would make three times as slow to read and write.
 
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
@@ -14,13 +15,27 @@ from autograd_cy.array.layout cimport (
     CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_decref, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.array.storage cimport Storage, pool, storage_decref, storage_new
+from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at
 from autograd_cy.engine.operands cimport set_to_zero
 from autograd_cy.engine.tensor cimport Tensor, set_grad, tensor_new
 from autograd_cy.kernels.table cimport K, recorder, recording
 
 from autograd_cy.engine.modes import enable_grad
 
+cdef extern from *:
+    """
+    /* A number that no other state of any dict has; 0: unknown (deprecated from CPython 3.12 on). */
+    #if PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION)
+    #define ag_version_of(d) ((unsigned long long) ((PyDictObject*) (d))->ma_version_tag)
+    #else
+    #define ag_version_of(d) 0ULL
+    #endif
+    """
+    unsigned long long ag_version_of(object d) noexcept
+
 cdef enum:
+    KNOWN_GROUPS = 8
+    KNOWN_STATES = 256        # direct-mapped
     MANY = 32768              # elements (about 10 us) from which the interpreter lock is released; a release costs 39 ns
 
 cdef Tensor new_state(Tensor p):
@@ -147,6 +162,29 @@ cdef State adopt(type kind, PyObject* found, Tensor p, state):
     return s
 
 
+cdef struct KnownState:       # an entry of a state dict
+    unsigned long long version    # of the dict
+    PyObject* parameter
+    PyObject* state
+
+cdef KnownState known_states[KNOWN_STATES]
+
+
+cdef inline PyObject* state_of(type kind, state, Tensor p) except NULL:
+    """The State of p, made if there is none (borrowed from the dict)."""
+    cdef unsigned long long version = ag_version_of(state)
+    cdef KnownState* known = &known_states[(<size_t> <PyObject*> p >> 4) & (KNOWN_STATES - 1)]
+    cdef PyObject* found
+    if version and known.version == version and known.parameter == <PyObject*> p:
+        return known.state
+    found = PyDict_GetItemWithError(state, p)
+    if found == NULL or type(<object> found) is not kind:
+        made = adopt(kind, found, p, state)
+        found = <PyObject*> made
+    known.version, known.parameter, known.state = ag_version_of(state), <PyObject*> p, found
+    return found
+
+
 cdef double option(dict group, str name) except? -1.0:
     cdef PyObject* found = PyDict_GetItemWithError(group, name)
     if found == NULL:
@@ -170,8 +208,14 @@ cdef int check_state(state) except -1:
     return 0
 
 
-cdef int check(Tensor t, Tensor p, str what) except -1:
+cdef inline int check(Tensor t, Tensor p, str what) except -1:
     """What the kernels rely on: same shape and dtype as the parameter, contiguous."""
+    if t is None or t.layout != p.layout or t.dtype_ != p.dtype_ or not t.layout.flags & CONTIGUOUS:
+        check_closely(t, p, what)
+    return 0
+
+
+cdef int check_closely(Tensor t, Tensor p, str what) except -1:
     if t is None or t.dtype_ != p.dtype_ or not same_shape(t.layout, p.layout):
         found = "None" if t is None else f"shape {shape_tuple(t.layout)} and {t.dtype}"
         raise RuntimeError(f"optimizer: {what} has {found}, but its parameter has shape {shape_tuple(p.layout)} and "
@@ -193,8 +237,7 @@ cdef Tensor gradient(Tensor p):
         raise TypeError(f"optimizer: parameters must be float32 or float64, got {p.dtype}")
     if not g.layout.flags & CONTIGUOUS:
         g = g.detach().contiguous()
-    if g.dtype_ != p.dtype_ or not same_shape(g.layout, p.layout):
-        check(g, p, "gradient")
+    check(g, p, "gradient")
     return g
 
 
@@ -203,12 +246,14 @@ cdef struct Values:           # the values of a parameter, contiguous
     Storage* copy             # NULL, or the contiguous copy of a strided parameter
 
 
-cdef int values_open(Tensor p, Values* v) except -1:
-    cdef Layout* plain
+cdef inline int values_open(Tensor p, Values* v) except -1:
     v.data = p.data
     v.copy = NULL
-    if p.layout.flags & CONTIGUOUS:
-        return 0
+    return 0 if p.layout.flags & CONTIGUOUS else values_copy(p, v)
+
+
+cdef int values_copy(Tensor p, Values* v) except -1:
+    cdef Layout* plain
     if p.layout.flags & OVERLAPPING:
         raise RuntimeError("optimizer: several elements of a parameter share memory (an expanded view); give its contiguous() "
                            "copy to the optimizer")
@@ -243,7 +288,6 @@ cdef int sgd(groups, state) except -1:
     cdef Py_ssize_t i, n
     cdef double lr, momentum, dampening, decay
     cdef bint nesterov, maximize, first
-    cdef PyObject* found
     cdef char* buffer
     cdef Values v
     check_state(state)
@@ -263,11 +307,7 @@ cdef int sgd(groups, state) except -1:
             first = False
             buffer = NULL
             if momentum != 0.0:
-                found = PyDict_GetItemWithError(state, p)
-                if found != NULL and type(<object> found) is SGDState:
-                    s = <SGDState> found
-                else:
-                    s = adopt(SGDState, found, p, state)
+                s = <SGDState> state_of(SGDState, state, p)
                 buf = s.momentum_buffer
                 if buf is None:
                     first = True
@@ -287,6 +327,43 @@ cdef int sgd(groups, state) except -1:
             values_close(p, &v)
 
 
+cdef struct AdamOptions:
+    unsigned long long version    # of the group
+    double lr, beta1, beta2, eps, decay
+    bint amsgrad, maximize, decoupled
+
+cdef AdamOptions adam_options[KNOWN_GROUPS]
+
+
+cdef inline AdamOptions* options_of_adam(dict group) except NULL:
+    cdef unsigned long long version = ag_version_of(group)
+    cdef AdamOptions* o = &adam_options[version & (KNOWN_GROUPS - 1)]
+    if not version or o.version != version:
+        read_adam(group, o)
+    return o
+
+
+cdef int read_adam(dict group, AdamOptions* o) except -1:
+    o.version = 0
+    betas = group["betas"]
+    first, second = betas
+    o.lr, o.beta1, o.beta2 = option(group, "lr"), first, second
+    o.eps, o.decay = option(group, "eps"), option(group, "weight_decay")
+    o.amsgrad, o.maximize = flag(group, "amsgrad"), flag(group, "maximize")
+    o.decoupled = flag(group, "decoupled_weight_decay")
+    if type(betas) is tuple and plain(first) and plain(second):
+        for name in ("lr", "eps", "weight_decay", "amsgrad", "maximize", "decoupled_weight_decay"):
+            if not plain(group.get(name)):
+                return 0
+        o.version = ag_version_of(group)
+    return 0
+
+
+cdef bint plain(x):
+    """Whether an option can't change but by another value in its place."""
+    return x is None or type(x) is float or type(x) is int or type(x) is bool
+
+
 cdef int adam(groups, state) except -1:
     """One step of Adam or AdamW for all groups; state: dict from parameter to its State or to a mapping."""
     cdef Tensor p, g, m, sq
@@ -295,33 +372,19 @@ cdef int adam(groups, state) except -1:
     cdef list params
     cdef Py_ssize_t i, n
     cdef long long steps
-    cdef double lr, beta1, beta2, eps, decay
-    cdef bint amsgrad, maximize, decoupled
-    cdef PyObject* found
+    cdef AdamOptions o
     cdef char* largest
     cdef Values v
     check_state(state)
     for group in groups:
-        lr = option(group, "lr")
-        first, second = group["betas"]
-        beta1 = first
-        beta2 = second
-        eps = option(group, "eps")
-        decay = option(group, "weight_decay")
-        amsgrad = flag(group, "amsgrad")
-        maximize = flag(group, "maximize")
-        decoupled = flag(group, "decoupled_weight_decay")
+        o = options_of_adam(group)[0]
         params = params_of(group)
         for i in range(len(params)):
             p = <Tensor?> params[i]
             g = gradient(p)
             if g is None:
                 continue
-            found = PyDict_GetItemWithError(state, p)
-            if found != NULL and type(<object> found) is AdamState:
-                s = <AdamState> found
-            else:
-                s = adopt(AdamState, found, p, state)
+            s = <AdamState> state_of(AdamState, state, p)
             if s.exp_avg is None:
                 s.exp_avg = new_state(p)
             if s.exp_avg_sq is None:
@@ -330,7 +393,7 @@ cdef int adam(groups, state) except -1:
             check(m, p, "exp_avg")
             check(sq, p, "exp_avg_sq")
             largest = NULL
-            if amsgrad:
+            if o.amsgrad:
                 if s.max_exp_avg_sq is None:
                     s.max_exp_avg_sq = new_state(p)
                 check(s.max_exp_avg_sq, p, "max_exp_avg_sq")
@@ -338,19 +401,19 @@ cdef int adam(groups, state) except -1:
                 largest = s.max_exp_avg_sq.data
             values_open(p, &v)
             s.steps += 1
-            steps = s.steps
             m.storage.version += 1
             sq.storage.version += 1
             n = p.layout.numel
             if recording():
                 recorder.update(group, state, s, p)
             if n < MANY:
-                K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, lr, beta1, beta2, eps, decay, decoupled, maximize,
-                       steps)
+                K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, o.lr, o.beta1, o.beta2, o.eps, o.decay,
+                       o.decoupled, o.maximize, s.steps)
             else:
+                steps = s.steps
                 with nogil:
-                    K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, lr, beta1, beta2, eps, decay, decoupled,
-                           maximize, steps)
+                    K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, o.lr, o.beta1, o.beta2, o.eps, o.decay,
+                           o.decoupled, o.maximize, steps)
             values_close(p, &v)
 
 
@@ -363,7 +426,6 @@ cdef int rmsprop(groups, state) except -1:
     cdef Py_ssize_t i, n
     cdef double lr, alpha, eps, decay, momentum
     cdef bint centered, maximize
-    cdef PyObject* found
     cdef char* buffer
     cdef char* mean
     cdef Values v
@@ -382,11 +444,7 @@ cdef int rmsprop(groups, state) except -1:
             g = gradient(p)
             if g is None:
                 continue
-            found = PyDict_GetItemWithError(state, p)
-            if found != NULL and type(<object> found) is RMSpropState:
-                s = <RMSpropState> found
-            else:
-                s = adopt(RMSpropState, found, p, state)
+            s = <RMSpropState> state_of(RMSpropState, state, p)
             if s.square_avg is None:
                 s.square_avg = new_state(p)
             sq = s.square_avg
@@ -423,6 +481,10 @@ cdef int rmsprop(groups, state) except -1:
 
 # The methods of the optimisers: a Python frame around each would cost 40 ns more.
 
+cdef Known group_places[KNOWN_PLACES]
+cdef Known state_places[KNOWN_PLACES]
+
+
 cdef object run(closure):
     """The closure's value, computed with gradients switched on; None without one."""
     if closure is None:
@@ -434,21 +496,21 @@ cdef object run(closure):
 def sgd_step(self, closure=None):
     """Update the parameters once; `closure`, if given, is called first and its value returned."""
     loss = run(closure)
-    sgd(self.param_groups, self.state)
+    sgd(attribute_at(self, "param_groups", group_places), attribute_at(self, "state", state_places))
     return loss
 
 
 def adam_step(self, closure=None):
     """Update the parameters once; `closure`, if given, is called first and its value returned."""
     loss = run(closure)
-    adam(self.param_groups, self.state)
+    adam(attribute_at(self, "param_groups", group_places), attribute_at(self, "state", state_places))
     return loss
 
 
 def rmsprop_step(self, closure=None):
     """Update the parameters once; `closure`, if given, is called first and its value returned."""
     loss = run(closure)
-    rmsprop(self.param_groups, self.state)
+    rmsprop(attribute_at(self, "param_groups", group_places), attribute_at(self, "state", state_places))
     return loss
 
 
@@ -457,7 +519,8 @@ def zero_grad(self, bint set_to_none=True):
     cdef Tensor p, g
     cdef list params
     cdef Py_ssize_t i
-    for group in self.param_groups:
+    cdef PyObject* found
+    for group in attribute_at(self, "param_groups", group_places):
         params = params_of(group)
         for i in range(len(params)):
             p = <Tensor?> params[i]
@@ -466,7 +529,9 @@ def zero_grad(self, bint set_to_none=True):
             if p.grad_ == NULL:
                 continue
             if set_to_none:
-                set_grad(p, NULL)
+                found = p.grad_
+                p.grad_ = NULL
+                Py_DECREF(<object> found)
             else:
                 g = (<Tensor> p.grad_).detach()
                 set_grad(p, <PyObject*> g)

@@ -5,8 +5,10 @@ Relies on recorder, guards, trees and links. compile relies on it.
 
 import threading
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
+from autograd_cy.array.dtypes import DType
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.backward import grad
 from autograd_cy.engine.modes import enable_grad
@@ -17,7 +19,10 @@ from .guards import snapshot
 from .links import attach, dependencies, has_graph, last_node, saved_addresses, strided
 from .program import EXTERNAL, INPUT, Program
 from .recorder import Recording, place, user_line
-from .trees import flatten, unflatten
+from .trees import flatten, other_values, unflatten
+
+# What a replay can return besides tensors: values that can't change.
+PLAIN = (type(None), bool, int, float, complex, str, bytes, range, DType, Enum)
 
 _one_at_a_time = threading.RLock()       # the kernels' table leads through one recorder: another thread's capture waits
 
@@ -73,6 +78,10 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
             graph = Graph(recording, [tensors[k] for k in numbers], numbers, arguments, given, since)
     if watched:
         _refuse_what_changes(guards, calls)
+    for value in other_values(tree) if lasting else ():
+        if not isinstance(value, PLAIN):
+            raise CaptureError(f"the captured step returns {type(value).__name__} objects; a replay can return tensors and plain values only, "
+                               f"alone or in tuples, lists and dicts")
     names = guards.tensors()
     recording.give_names(names)
     number = {id(t): k for k, t in enumerate(arguments)}

@@ -230,9 +230,11 @@ cdef class Recording:
     cdef object view(self, const char* data, int dtype, tuple shape, tuple strides, str role):
         """A view of the memory at `data`; a single number outside every storage is a constant."""
         cdef Py_ssize_t numel = 1
-        block = self.block_at(<uintptr_t> data)
         for size in shape:
             numel *= <Py_ssize_t> size
+        if not numel and role == "r":              # its address may be another tensor's: x[n:] begins where x ends
+            return make(View, (self.constant(b"", dtype).id, 0, dtype, shape, strides))
+        block = self.block_at(<uintptr_t> data)
         if block is None and (role != "r" or numel > 1):
             self.look_again()
             block = self.block_at(<uintptr_t> data)
@@ -240,8 +242,7 @@ cdef class Recording:
             if role != "r" or (numel != 1 and any([s for n, s in zip(shape, strides, strict=True) if n != 1])):
                 if numel:
                     raise CaptureError(f"memory that belongs to no tensor is used at {place(user_line())}")
-                block = self.constant(b"", dtype)
-                return make(View, (block.id, 0, dtype, shape, strides))
+                return make(View, (self.constant(b"", dtype).id, 0, dtype, shape, strides))
             block = self.constant(PyBytes_FromStringAndSize(data, itemsize_of(dtype)), dtype)
             return make(View, (block.id, 0, dtype, shape, strides))
         found = make(View, (block.id, <Py_ssize_t> (<uintptr_t> data - <uintptr_t> block.start), dtype, shape, strides))

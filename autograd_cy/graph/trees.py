@@ -35,6 +35,17 @@ def _describe(tree, tensors):
     return None, tree, type(tree)            # the type, because 1, 1.0 and True are equal
 
 
+def other_values(description):
+    """What stands in a structure besides tensors."""
+    if description is HOLE:
+        return
+    if description[0] is None:
+        yield description[1]
+        return
+    for part in description[-1]:
+        yield from other_values(part)
+
+
 def unflatten(description, tensors):
     """The structure with tensors (an iterator or a list) in its places."""
     return _build(description, iter(tensors))

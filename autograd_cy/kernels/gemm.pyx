@@ -13,7 +13,6 @@ cdef enum:
     # Multiply-adds. Below SMALL the own kernel needs no more time than one thread of OpenBLAS (128-cubed, float32: 38 us
     # and 45; with AVX2 39 and 47), and two threads of it sharing a core with another process have taken 20 ms.
     SMALL = 2 * 1024 * 1024 + 1
-    RELEASE = 200 * 1000        # about 10 us; giving up the GIL costs 40 ns
 
 ctypedef void (*SGemm)(char* ta, char* tb, int* m, int* n, int* k, float* alpha, float* a, int* lda, float* b, int* ldb,
                        float* beta, float* c, int* ldc) noexcept nogil
@@ -111,15 +110,6 @@ cdef inline int known_dtype(int dtype) except -1:
     if dtype != FLOAT32 and dtype != FLOAT64 and dtype != INT64 and dtype != INT32 and dtype != UINT8:
         raise TypeError(f"matmul: expected float32, float64, int64, int32 or uint8, got dtype code {dtype}")
     return 0
-
-
-cdef int gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
-              const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) except -1:
-    # in double: a product of three sizes may overflow an integer
-    if (dtype == FLOAT32 or dtype == FLOAT64) and <double>m * <double>n * <double>k < RELEASE and not recording():
-        K.small_gemm(dtype, ta, tb, m, n, k, a, lda, b, ldb, c, ldc)
-        return 0
-    return batched_gemm(dtype, ta, tb, 1, m, n, k, a, lda, 0, b, ldb, 0, c, ldc, 0)
 
 
 cdef int batched_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,

@@ -1,9 +1,11 @@
 """How a call `net(x)` reaches `forward`: the metaclass of Module, which binds `__call__` of every class to it.
 
-Relies on nothing but Python. module.py relies on it, and through Module all layers.
+Relies on callable, the base of Module in C. module.py relies on it, and through Module all layers.
 """
 
 from abc import ABCMeta
+
+from .callable import call_directly
 
 # A call `net(x)` should cost no more than `net.forward(x)`.  `def __call__(self, *args, **kwargs): return
 # self.forward(*args, **kwargs)` takes 120-180 ns, `__call__ = forward` 45-65.  So the metaclass sets `__call__` of every
@@ -24,6 +26,7 @@ class ModuleType(ABCMeta):
     def __init__(cls, name, bases, namespace, **kwargs):
         super().__init__(name, bases, namespace, **kwargs)
         _bind(cls)
+        call_directly(cls)
 
     def __setattr__(cls, name, value):
         super().__setattr__(name, value)
@@ -62,6 +65,7 @@ def _bind(cls):
 
 def _bind_all(cls):
     _bind(cls)
+    call_directly(cls)
     for child in type.__subclasses__(cls):
         _bind_all(child)
 
@@ -69,6 +73,7 @@ def _bind_all(cls):
 def _set_call(cls, function):
     type.__setattr__(cls, "__call__", function)
     type.__setattr__(cls, "_call_bound", True)
+    call_directly(cls)
 
 
 def bind_generic(cls):

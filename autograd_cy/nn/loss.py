@@ -3,6 +3,7 @@
 Relies on Module and functional.  Training loops rely on it.
 """
 
+from autograd_cy.engine.losses import mse_loss_of
 from autograd_cy.engine.tensor import Tensor
 
 from . import functional as F
@@ -20,8 +21,7 @@ class _Loss(Module):
 class MSELoss(_Loss):
     """(input - target)^2, its mean by default."""
 
-    def forward(self, input, target):
-        return F.mse_loss(input, target, self.reduction)
+    forward = mse_loss_of          # without a Python frame: half of the cost of a small loss
 
 
 class L1Loss(_Loss):

@@ -14,6 +14,7 @@ from autograd_cy.engine import creation
 from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.tensor import Tensor
 
+from .callable import Callable as CallableBase
 from .calling import ModuleType, bind_generic, generic_call
 from .parameter import Parameter
 
@@ -70,7 +71,7 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
 _BOOKKEEPING = ("_order", "_buffer_names", "_none_names", "_items")     # _items: of containers
 
 
-class Module(metaclass=ModuleType):
+class Module(CallableBase, metaclass=ModuleType):
     """Base class of all layers and models: define `forward`, assign parameters and submodules as attributes.
 
     Parameters and modules inside lists, tuples and dicts held as attributes are found too.  `super().__init__()` need
@@ -139,6 +140,9 @@ class Module(metaclass=ModuleType):
             object.__setattr__(self, "_buffer_names", {k: v for k, v in self._buffer_names.items() if k != name})
         if name in self._none_names:
             object.__setattr__(self, "_none_names", self._none_names - {name})
+
+    def __reduce_ex__(self, protocol):
+        return super().__reduce_ex__(max(protocol, 2))       # protocols 0 and 1 can't make an instance of a base in C
 
     def __getstate__(self):
         own = {name: getattr(self, name) for name in _BOOKKEEPING

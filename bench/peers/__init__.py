@@ -1,12 +1,12 @@
 """The same trainings in other systems, each written as its own users would write it well.
 
-Relies on whichever of PyTorch, JAX, HIPS autograd and scikit-learn are installed; `--peers` relies on it.
+Relies on whichever of PyTorch, JAX, CasADi, HIPS autograd and scikit-learn are installed; `--peers` relies on it.
 """
 
 import importlib
 import sys
 
-NAMES = ("pytorch", "jax_", "hips", "sklearn_")
+NAMES = ("pytorch", "jax_", "casadi_", "hips", "sklearn_")
 
 
 def columns(training):
@@ -18,5 +18,5 @@ def columns(training):
         except ImportError as error:
             print(f"peer skipped: {error}", file=sys.stderr)
             continue
-        made += module.COLUMNS.get(training, [])
+        made += [column for column in module.COLUMNS.get(training, []) if column.available is None or column.available()]
     return made

@@ -11,37 +11,26 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import jax.numpy as jnp
 
+from .. import synthetic
 from ..training import Column
 from ..xor import BETA1, BETA2, EPS
 
 jax.config.update("jax_enable_x64", True)
 
 
-def iris_start(training, dtype):
-    """(state, step) of the Iris training: step maps state to (state, loss)."""
-    x, y, weights = training.arrays(dtype)
-    x, y = jnp.asarray(x), jnp.asarray(y)
-
-    def objective(weights):
-        w1, w2 = weights
-        z = jax.nn.sigmoid(x @ w1) @ w2
-        return jnp.sum(jnp.maximum(z, 0) - z * y + jnp.log1p(jnp.exp(-jnp.abs(z))))
+def descent(training, dtype, objective):
+    """(state, step, weights of a state) of gradient descent; the state is the list of weights."""
+    weights = [jnp.asarray(w) for w in training.arrays(dtype)[2]]
 
     def step(weights):
         loss, gradients = jax.value_and_grad(objective)(weights)
         return [w - training.lr * g for w, g in zip(weights, gradients, strict=True)], loss
-    return [jnp.asarray(w) for w in weights], step, lambda state: state
+    return weights, step, lambda state: state
 
 
-def xor_start(training, dtype):
-    """(state, step) of the XOR training; the state is (count, weights, moments)."""
-    x, y, weights = training.arrays(dtype)
-    x, y = jnp.asarray(x), jnp.asarray(y)
-
-    def objective(weights):
-        w1, b1, w2, b2 = weights
-        out = jax.nn.sigmoid(jax.nn.relu(x @ w1.T + b1) @ w2.T + b2)
-        return jnp.mean((out - y) ** 2)
+def adam(training, dtype, objective):
+    """The same for Adam; the state is (count, weights, moments)."""
+    weights = [jnp.asarray(w) for w in training.arrays(dtype)[2]]
 
     def step(state):
         count, weights, first, second = state
@@ -54,9 +43,44 @@ def xor_start(training, dtype):
                    for w, m, v in zip(weights, first, second, strict=True)]
         return (count, weights, first, second), loss
 
-    weights = [jnp.asarray(w) for w in weights]
     zeros = [jnp.zeros_like(w) for w in weights]
     return (jnp.zeros((), dtype), weights, zeros, zeros), step, lambda state: state[1]
+
+
+def iris_start(training, dtype):
+    x, y = map(jnp.asarray, training.arrays(dtype)[:2])
+
+    def objective(weights):
+        w1, w2 = weights
+        z = jax.nn.sigmoid(x @ w1) @ w2
+        return jnp.sum(jnp.maximum(z, 0) - z * y + jnp.log1p(jnp.exp(-jnp.abs(z))))
+    return descent(training, dtype, objective)
+
+
+def xor_start(training, dtype):
+    x, y = map(jnp.asarray, training.arrays(dtype)[:2])
+
+    def objective(weights):
+        w1, b1, w2, b2 = weights
+        out = jax.nn.sigmoid(jax.nn.relu(x @ w1.T + b1) @ w2.T + b2)
+        return jnp.mean((out - y) ** 2)
+    return adam(training, dtype, objective)
+
+
+def mlp_start(training, dtype):
+    x, labels = map(jnp.asarray, training.arrays(dtype)[:2])
+    rows = jnp.arange(len(x))
+
+    def objective(weights):
+        w1, b1, w2, b2, w3, b3 = weights
+        z = jax.nn.relu(jax.nn.relu(x @ w1.T + b1) @ w2.T + b2) @ w3.T + b3
+        return -jnp.mean(jax.nn.log_softmax(z)[rows, labels])
+    return adam(training, dtype, objective)
+
+
+def synthetic_start(training, dtype):
+    objective = synthetic.objective_of(training.name, jnp.asarray(training.arrays(dtype)[0]))
+    return descent(training, dtype, lambda weights: objective(weights[0]))
 
 
 def stepwise(begin):
@@ -95,5 +119,7 @@ def looped(begin):
 
 COLUMNS = {
     name: [Column("JAX, jit of a step", stepwise(begin)), Column("JAX, jit of the whole loop", looped(begin))]
-    for name, begin in (("iris", iris_start), ("xor", xor_start))
+    for name, begin in (
+        ("iris", iris_start), ("xor", xor_start), ("mlp", mlp_start), ("chain", synthetic_start), ("fan-out", synthetic_start),
+    )
 }

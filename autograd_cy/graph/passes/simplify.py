@@ -174,7 +174,7 @@ class _Walk:
             return None
         size = ITEMSIZE[view.dtype]
         first = constant.content[:size]
-        uniform = len(constant.content) <= UNIFORM_LIMIT and first * (len(constant.content) // size) == constant.content
+        uniform = first and len(constant.content) <= UNIFORM_LIMIT and first * (len(constant.content) // size) == constant.content
         number = struct.unpack(DTYPES[view.dtype].format, first)[0] if uniform else None
         self.numbers[buffer] = number, view.dtype
         return number
