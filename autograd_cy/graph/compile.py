@@ -19,7 +19,7 @@ from autograd_cy.engine.tensor import Tensor
 from .capture import Inner, trace
 from .keys import difference, key_difference, sharing, structure_of
 from .links import (
-    Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved, prepare_gradients, versions,
+    Caller, Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved, prepare_gradients, versions,
 )
 from .machine import Machine, evaluate
 from .passes import PASSES, optimise
@@ -67,7 +67,7 @@ def compile(step: Any = None, *, fast: bool = False, without: Sequence[str] = ()
     return Compiled(step, fast, without, show)
 
 
-class Compiled:
+class Compiled(Caller):
     """A function that replays captured programs; made by `compile`."""
 
     def __init__(self, step, fast=False, without=(), show=None):
@@ -81,16 +81,12 @@ class Compiled:
         self._verified = False           # two captures agreed: the step is the same from call to call
         self._why = "not called yet"
         self._lock = threading.RLock()
-        self._last = None
+        self._last = self.quick = None   # the entry used last; what calls it without looking further
 
     # ---- calling
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        last = self._last
-        if last is not None and not kwargs and last.signature is not None and last.signature.matches(args):
-            with self._lock:
-                if last is self._last and last.stale(args) is None:
-                    return last.call(args, args, kwargs)
+    def _call(self, args, kwargs):
+        """A call for which the program used last may not be right."""
         if is_capturing():               # part of a larger captured step
             return self.step(*args, **kwargs)
         with self._lock:
@@ -98,6 +94,7 @@ class Compiled:
             entry, key = self._find(tensors, description)
             if entry is None:
                 return self._capture(key, args, kwargs)
+            entry.wait()
             return entry.call(tensors, args, kwargs)
 
     def repeat(self, times: int, *args: Any, progress: bool = False, **kwargs: Any) -> Any:
@@ -199,7 +196,7 @@ class Compiled:
         for entry in entries:
             found = entry.stale(tensors)
             if found is None:
-                self._last = entry
+                self._use(entry)
                 return entry, key
             reason = reason or found
         self._reason = reason
@@ -237,7 +234,10 @@ class Compiled:
         entries[:] = [entry, *entries][:8]
         while sum(map(len, self._entries.values())) > KEPT:
             del self._entries[next(iter(self._entries))]
-        self._last = entry
+        self._use(entry)
+
+    def _use(self, entry):
+        self._last, self.quick = entry, entry.quick
 
     def _explain(self, key):
         """Note why a capture is made."""
@@ -276,6 +276,11 @@ class _Entry:
         self.states = StateWatch([extra[1:] for _, extra in self.updates])
         self.instances = [self.machine.instance()]
         self.replayer = Replayer(self.instances[0], self.own_results)
+        self.quick = None
+        if self.is_step and signature is not None and not self.takes_leaves:
+            self.quick = self.replayer
+            self.replayer.arm(signature, self.snapshot, self.expected, self.states, self.leaves, self.kept,
+                              None if self.is_plain else self._finish)
         if self.graph is not None:
             self.read = tuple(sorted(index[b] for b in self.graph.read if b in index))      # what a gradient may read
             self.generators = [g for _, g in self.snapshot.generators()] + [default_generator]
@@ -311,7 +316,15 @@ class _Entry:
         if self.takes_leaves:
             leaves, kept = _resolved(leaves, tensors), _resolved(kept, tensors)
         made = self.replayer.run(tensors, leaves, kept)
-        return made[0] if self.is_plain else unflatten(self.tree, self._results(made, tensors))
+        return made[0] if self.is_plain else self._finish(made, tensors)
+
+    def _finish(self, made, tensors):
+        return unflatten(self.tree, self._results(made, tensors))
+
+    def wait(self):
+        """Until no other thread runs the program."""
+        while self.replayer.busy:
+            time.sleep(1e-5)
 
     def _results(self, made, tensors):
         """The flat results; those that are something else besides are that."""
@@ -332,6 +345,7 @@ class _Entry:
             for _ in range(times):                    # a result is memory that the next step writes, or an argument itself
                 before.append(copies(self.call(tensors, (), {})))
             return stacked(before, total)
+        self.wait()
         stacks = run_many(self, self.instances[0], self.updates, _resolved(self.leaves, tensors), _resolved(self.kept, tensors), times,
                           tensors, lambda done: bar(len(before) + done))
         return joined(self.tree, before, stacks) if before else unflatten(self.tree, stacks)

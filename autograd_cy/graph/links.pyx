@@ -22,6 +22,7 @@ from autograd_cy.engine.record cimport saved_or_raise, set_edge, set_history
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, set_grad, tensor_wrap
 from autograd_cy.engine.updates cimport AdamState, RMSpropState, SGDState
 from autograd_cy.graph.machine cimport Instance
+from autograd_cy.graph.watch cimport Watch
 from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.engine.tensor import OPCODES
@@ -269,6 +270,11 @@ cdef class Replayer:
 
     cdef Instance instance
     cdef object updates
+    cdef Signature signature              # what must hold for a call to be replayed; None: whoever calls run() has looked
+    cdef Watch watch
+    cdef StateWatch states
+    cdef object expected, leaves, kept, finish
+    cdef readonly bint busy               # another thread runs it, without the interpreter's lock
     cdef Place* inputs
     cdef Place* outputs
     cdef Py_ssize_t* fresh                # buffers of results
@@ -320,6 +326,16 @@ cdef class Replayer:
         place.index, place.offset, place.dtype = self.instance.machine.index.get(view.buffer, -1), view.offset, view.dtype
         return 0
 
+    def arm(self, signature, watch, expected, states, leaves, kept, finish):
+        """Let `call` decide by itself. finish: makes the result from the list of flat results and the arguments; None: it is the first."""
+        self.signature, self.watch, self.states = signature, watch, states
+        self.expected, self.leaves, self.kept, self.finish = expected, leaves, kept, finish
+
+    cdef bint fits(self, tuple arguments) except -1:
+        """Whether the program is right for this call."""
+        return self.signature is not None and not self.busy and self.signature.matches(arguments) and self.watch.same() \
+            and moved(self.expected) is None and self.states.changed() is None
+
     cpdef object run(self, tensors, leaves, kept):
         """Run once on these arguments; the flat results as a list. leaves, kept: as of prepare_gradients and bind_gradients."""
         cdef Instance instance = self.instance
@@ -342,8 +358,10 @@ cdef class Replayer:
         if instance.machine.work < SHORT:
             done = instance.run_times(1, NULL, 0)
         else:
+            self.busy = True
             with nogil:
                 done = instance.run_times(1, NULL, 0)
+            self.busy = False
         for i in range(self.n_written):
             instance.storages[self.written[i]].version += 1
         if done == 0:
@@ -360,6 +378,19 @@ cdef class Replayer:
             results.append(<object> o)
             Py_DECREF(<object> o)
         return results
+
+
+cdef class Caller:
+    """What is callable about a compiled function: the program used last where it fits, else `_call` of the subclass."""
+
+    cdef public Replayer quick
+
+    def __call__(self, *args, **kwargs):
+        cdef Replayer last = self.quick
+        if last is None or kwargs or not last.fits(args):
+            return self._call(args, kwargs)
+        made = last.run(args, last.leaves, last.kept)
+        return (<list> made)[0] if last.finish is None else last.finish(made, args)
 
 
 cdef bint is_plain_gradient(Tensor leaf) noexcept:
