@@ -19,7 +19,8 @@ from autograd_cy.engine.tensor import Tensor
 from .capture import Inner, trace
 from .keys import difference, key_difference, sharing, structure_of
 from .links import (
-    Caller, Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved, prepare_gradients, versions,
+    Caller, Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved,
+    prepare_gradients, versions,
 )
 from .machine import Machine, evaluate
 from .passes import PASSES, optimise
