@@ -51,9 +51,9 @@ BINARY = [
 ]
 
 
-def random_graph(seed, leaves):
+def random_graph(seed, leaves, rng=None):
     """A graph with shared nodes, fan-out, nodes of several outputs and unused branches."""
-    rng = random.Random(seed)
+    rng = rng or random.Random(seed)
     pool = list(leaves)
     for _ in range(rng.randint(5, 60)):
         kind = rng.random()

@@ -398,6 +398,107 @@ def test_over_seeds_refuses_what_differs():
         ag.graph.over_seeds(lambda seed: None, 2)
 
 
+def with_dropout(seed):
+    ag.manual_seed(seed)
+    model, generator = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.5), nn.Linear(6, 3)), ag.Generator().manual_seed(seed)
+    step = trainer(model, ag.optim.SGD(model.parameters(), lr=0.1))
+    return lambda x, y: step(x + ag.rand(4, generator=generator), y), model
+
+
+def with_wall(seed):
+    model, values = network(), []
+    optimizer, show = ag.optim.SGD(model.parameters(), lr=0.1), ag.graph.wall(lambda x: values.append(x.item()))
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        show(loss)
+        loss.backward()
+        optimizer.step()
+        return loss
+    return step, model, values
+
+
+def with_parameter(seed):
+    model = network()
+    step = trainer(model, ag.optim.SGD(model.parameters(), lr=0.1))
+    return lambda x, y: (step(x, y), model[0].weight.detach().clone(), model[0].bias.grad), model
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("make", [with_dropout, with_wall, with_parameter])
+def test_over_seeds_one_after_another(make, threads):
+    """Random numbers, Python in walls, results that are gradients: still as if each model were alone."""
+    (x, y), seeds = batch(0), (3, 1, 2)
+
+    def begin(seed):
+        ag.manual_seed(seed + 10)
+        return make(seed)
+    models = ag.graph.over_seeds(begin, seeds, threads=threads)
+    outside = seen(ag.default_generator.get_state()) if hasattr(ag, "default_generator") else None
+    found = [models.repeat(n, x, y) for n in (12, 1, 5)]
+    assert outside is None or outside == seen(ag.default_generator.get_state())
+    for k, seed in enumerate(seeds):
+        step, *rest = begin(seed)
+        for n, results in zip((12, 1, 5), found):
+            expected = [[t.detach().clone() for t in (r if isinstance(r, tuple) else (r,))] for r in (step(x, y) for _ in range(n))]
+            parts = results if isinstance(results, tuple) else (results,)
+            assert seen(*[p[k] for p in parts]) == seen(*[ag.stack(list(column)) for column in zip(*expected)]), f"model {k}"
+        assert seen(*rest) == seen(*models.made[k][1:]), f"model {k}"
+
+
+def test_over_seeds_sees_what_changes():
+    """Memory replaced, gradients, options, training switched off: between two calls, of one model."""
+    x, y = batch(0)
+
+    def change(k, model, optimizer):
+        if k == 1:
+            model[0].weight.data = ag.ones(5, 4)
+        if k == 2:
+            optimizer.load_state_dict(optimizer.state_dict())
+        if k == 3:
+            model[2].bias = nn.Parameter(ag.zeros(3))           # the optimizer keeps the old one
+    models = ag.graph.over_seeds(many("adam"), 4)
+    for _ in range(3):
+        models.repeat(6, x, y)
+        for k in (1, 2):
+            change(k, *models.made[k][1:])
+    for k in range(4):
+        step, model, optimizer = many("adam")(k)
+        for _ in range(3):
+            for _ in range(6):
+                step(x, y)
+            if k in (1, 2):
+                change(k, model, optimizer)
+        assert seen(model, optimizer) == seen(*models.made[k][1:]), f"model {k}"
+    models.made[2][1].eval()
+    with pytest.raises(CaptureError, match="training"):
+        models.repeat(6, x, y)
+    models.made[2][1].train()
+    change(3, *models.made[3][1:])
+    with pytest.raises(CaptureError, match="share a program"):
+        models.repeat(6, x, y)
+
+
+def test_over_seeds_of_views():
+    """Parameters of several models in one tensor: refused, because each model would write where the first one is."""
+    weights = ag.zeros(3, 3, 4)
+
+    def make(seed):
+        w = weights[seed].detach().requires_grad_()
+
+        def step(x):
+            w.grad = None
+            loss = (x @ w.T).square().mean() + w.sum()
+            loss.backward()
+            with ag.no_grad():
+                w.sub_(w.grad, alpha=0.1)
+            return loss
+        return step
+    with pytest.raises(CaptureError, match="clone"):
+        ag.graph.over_seeds(make, 3).repeat(10, batch(0)[0])
+
+
 STORIES = Stories()
 
 

@@ -42,8 +42,8 @@ FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "p
 def of(tensor: Tensor, *, gradients: bool = False, names: Any = None) -> Program:
     """The Program that computes `tensor` from the leaves of its graph, which become its inputs, in the order of their first use.
 
-    gradients: outputs are (the value, [gradients of all leaves]) instead of the value alone. names: a dict from names to leaves
-    (or a Module, for its parameters) that print shows.
+    gradients: outputs are (the value, [gradients of all leaves, in the same order]) instead of the value alone. names: a dict from
+    names to leaves (or a Module, for its parameters) that print shows.
 
     Raises ValueError where a value that the forward needs was not kept (an input that no gradient rule needs: let it require
     gradients, or use `capture`), and for graphs whose backward pass has given its values back.
@@ -67,7 +67,7 @@ def of(tensor: Tensor, *, gradients: bool = False, names: Any = None) -> Program
         return made[id(last)][output]
 
     again.__qualname__ = "graph"
-    program = capture(again, *leaves, gradients="all" if gradients else None)
+    program = capture(again, *leaves, gradients=leaves if gradients else None)
     if names is None:
         return program
     named = dict(names.named_parameters()) if hasattr(names, "named_parameters") else dict(names)

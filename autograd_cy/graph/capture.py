@@ -18,7 +18,8 @@ from .calls import watch_calls
 from .guards import snapshot
 from .links import attach, dependencies, has_graph, last_node, saved_addresses, strided
 from .program import EXTERNAL, INPUT, Program
-from .recorder import Recording, place, user_line
+from .recorder import place, user_line
+from .recording import Recording
 from .trees import flatten, other_values, unflatten
 
 # What a replay can return besides tensors: values that can't change.

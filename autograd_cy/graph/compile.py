@@ -17,12 +17,16 @@ from autograd_cy.engine.random import default_generator
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import Inner, trace
+<<<<<<< HEAD
 from .keys import difference, key_difference, sharing, structure_of
+=======
+from .evaluate import evaluate
+>>>>>>> e978111638432417c5c22a0f6517aff3a2134e72
 from .links import (
     Caller, Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved,
     prepare_gradients, versions,
 )
-from .machine import Machine, evaluate
+from .machine import Machine
 from .passes import PASSES, optimise
 from .plan import memory_report, plan
 from .program import EXTERNAL, LOCAL, Program

@@ -23,7 +23,8 @@ def wall(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function that runs as Python at its place in every replay, for what can't be captured: printing, a branch on values.
 
     It takes tensors (as positional arguments) and returns a tensor, a tuple or dict of them, or None; shapes and dtypes of the
-    results must be the same at every run. Gradients go through it, as far as the function's operations have them.
+    results must be the same at every run. Gradients go through it, as far as the function's operations have them; which results have
+    one, and which tensors from outside get one, must stay the same, too (RuntimeError). What else it reads or changes is its own matter.
 
     >>> show = ag.graph.wall(lambda loss: print(loss.item()))
     """
@@ -32,6 +33,7 @@ def wall(function: Callable[..., Any]) -> Callable[..., Any]:
         if not is_capturing():
             return function(*tensors)
         return _Wall(function).capture(tensors)
+    call.is_wall = True                   # what it reads and changes is its own matter: it runs at every replay
     return call
 
 
@@ -39,7 +41,8 @@ class _Wall:
     """One place in a captured program where Python runs. Several calls may be under way, each with results of its own."""
 
     def __init__(self, function):
-        self.function, self.graphs, self.tree, self.sources = function, {}, None, ()
+        self.function, self.graphs, self.tree = function, {}, None
+        self.leaves = None                  # tensors from outside that need gradients; None where gradients are switched off
         self.__name__ = getattr(function, "__name__", type(function).__name__)
 
     def capture(self, tensors):
@@ -49,15 +52,18 @@ class _Wall:
         wants = [t.requires_grad and is_grad_enabled() for t in tensors]
         self.wants = wants
         with paused():
+            before = [t.detach().clone() for t in tensors]
             results, self.tree = self._compute([t.detach() for t in tensors])
             self.differentiable = [k for k, r in enumerate(results) if r.requires_grad]
+            if any(_bytes(a) != _bytes(b) for a, b in zip(before, tensors, strict=True)):
+                raise CaptureError(f"the wall {self.__name__} changes an argument; let it change a clone() and return that")
         if any(shares_memory(r, t) for r in results for t in tensors):
             raise CaptureError(f"the wall {self.__name__} returns an argument or a view of one; return a clone()")
         outputs = [empty_like(r) for r in results]
         note_call(self.run, tensors, outputs)
         with paused():
             self._fill(outputs, results)
-        if self.differentiable and is_grad_enabled():
+        if is_grad_enabled():
             self._attach(tensors, outputs, results)
         return unflatten(self.tree, outputs)
 
@@ -83,16 +89,31 @@ class _Wall:
 
     def run(self, inputs, outputs):
         """What a replay calls."""
-        results, _ = self._compute([t.detach() for t in inputs])
+        # Copies, because the memory serves other values soon: after the function, which may keep them, or before its gradient.
+        results, _ = self._compute([t.detach().clone() for t in inputs])
+        if self.leaves is not None:
+            now = [k for k, r in enumerate(results) if r.requires_grad]
+            if now != self.differentiable or list(map(id, self._leaves_of(results))) != list(map(id, self.leaves)):
+                raise RuntimeError(f"the results of the wall {self.__name__} have gradients for other tensors than when it was captured; "
+                                   f"gradients must go the same ways in every run: take such tensors as arguments, and use each")
         self._fill(outputs, results)
+
+    def _leaves_of(self, results):
+        """Tensors from outside that the results' gradients go to."""
+        if not self.differentiable:
+            return []
+        known = {id(t) for t in self.inputs}
+        found, older = dependencies([results[k] for k in self.differentiable], self.since, self.inputs)
+        if older is not None:
+            raise CaptureError(f"the wall {self.__name__} uses a graph that was made before it was called ({older.name()}): pass the "
+                               f"tensor as an argument, or detach() it")
+        return [leaf for leaf in found if id(leaf) not in known]
 
     def _attach(self, tensors, outputs, results):
         with paused():
-            leaves = dependencies([results[k] for k in self.differentiable], self.since, self.inputs)[0]
-            known = {id(t) for t in self.inputs}
-            self.leaves = [leaf for leaf in leaves if id(leaf) not in known]
+            self.leaves = self._leaves_of(results)
         sources = [t for t, wanted in zip(tensors, self.wants, strict=True) if wanted] + self.leaves
-        if sources:
+        if sources and self.differentiable:
             attach([outputs[k] for k in self.differentiable], sources, _WallGradient(self, outputs, sources))
 
 
@@ -134,6 +155,10 @@ class _WallGradient:
     def differentiate(self, gradients):
         """Higher derivatives do not go through a wall of a captured step."""
         raise RuntimeError(f"the gradient of the wall {self.wall.__name__} can't be differentiated inside a captured step")
+
+
+def _bytes(t):
+    return t.detach().numpy().tobytes()
 
 
 def cond(pred: Tensor | bool, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Tensor] = ()) -> Any:

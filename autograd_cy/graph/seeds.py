@@ -11,9 +11,10 @@ from typing import Any
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.joins import stack
 from autograd_cy.engine.modes import no_grad
+from autograd_cy.engine.random import default_generator
 
 from .compile import Compiled, run_many
-from .links import StateWatch
+from .links import StateWatch, moved
 from .program import EXTERNAL
 from .results import bar_of, copies, joined, stacked
 from .trees import flatten, unflatten
@@ -26,7 +27,8 @@ def over_seeds(make: Callable[[Any], Any], seeds: int | Sequence[Any], *, thread
     steps must have the same code and shapes. seeds: a number (0, 1, ...) or a sequence of what `make` takes. threads: how many
     models run at once (all processors by default); no thread holds the interpreter. options: as of `compile`.
 
-    Each model ends with the same bytes as if it alone had been trained.
+    Each model ends with the same bytes as if it alone had been made and trained; the default generator's state is that of the caller
+    again after every `repeat`. Steps that draw random numbers or call Python (walls) run one model after another, not side by side.
 
     >>> models = ag.graph.over_seeds(make, 1000)
     >>> losses = models.repeat(2000)            # (1000, 2000)
@@ -42,12 +44,17 @@ class Models:
         self.seeds = list(seeds)
         if not self.seeds:
             raise ValueError("over_seeds: no seeds")
-        self.made = [make(seed) for seed in self.seeds]
+        self.made, self._states = [], []              # states: of the default generator, where each model's training goes on
+        for seed in self.seeds:
+            self.made.append(make(seed))
+            self._states.append(default_generator.get_state())
         self.steps = [m[0] if isinstance(m, tuple) else m for m in self.made]
         if not all(map(callable, self.steps)):
             raise TypeError("over_seeds: make(seed) must return a step function, or a tuple that begins with one")
         self.threads = threads or os.cpu_count() or 1
         self._first = Compiled(self.steps[0], **options)
+        self._alone = {0: self._first}   # number of the model -> its own Compiled, where models can't run side by side
+        self._options = options
         self._twins = {}                 # number of the model -> _Twin of the program last used
 
     def __len__(self) -> int:
@@ -59,17 +66,32 @@ class Models:
         The first calls of each model run as eager code: they make gradients and the optimiser's state.
         """
         show = bar_of(len(self.steps), progress)
-        first = self._first.repeat(times, *args)
-        show(1)
-        entry = self._first.entry_for(args)
-        results = [first] + [None] * (len(self.steps) - 1)
-        if entry is None or not entry.is_step:
-            for k in range(1, len(self.steps)):
-                results[k] = stacked([copies(self.steps[k](*args)) for _ in range(times)], times)
-                show(k + 1)
-            return _together(results)
-        self._train(entry, times, args, results, show)
+        outside = default_generator.get_state()
+        try:
+            results = [self._by_itself(0, times, args, True)] + [None] * (len(self.steps) - 1)
+            show(1)
+            entry = self._first.entry_for(args)
+            if entry is not None and entry.is_step and _runs_side_by_side(entry):
+                self._train(entry, times, args, results, show)
+            else:
+                for k in range(1, len(self.steps)):
+                    results[k] = self._by_itself(k, times, args, entry is not None)
+                    show(k + 1)
+        finally:
+            default_generator.set_state(outside)
         return _together(results)
+
+    def _by_itself(self, k, times, args, compiled):
+        """One model's results, by a program of its own or by eager code, with the random numbers that it alone would draw."""
+        default_generator.set_state(self._states[k])
+        try:
+            if not compiled:
+                return stacked([copies(self.steps[k](*args)) for _ in range(times)], times)
+            if k not in self._alone:
+                self._alone[k] = Compiled(self.steps[k], **self._options)
+            return self._alone[k].repeat(times, *args)
+        finally:
+            self._states[k] = default_generator.get_state()
 
     def _train(self, entry, times, args, results, show):
         tensors = flatten((args, {}))[0]
@@ -103,17 +125,23 @@ class _Twin:
     """The program of an entry, bound to the memory of another model."""
 
     def __init__(self, entry, step, args):
-        self.entry = entry
-        found = entry.snapshot.rebind(step, args)
-        if isinstance(found, str):
-            raise CaptureError(f"over_seeds: the models can't share a program: {found}")
+        self.entry, self.step, self.args = entry, step, args
+        found = self._corresponding()
+        self.places = _places(found)
         mine, other = [t for _, t in entry.snapshot.tensors()], found.tensors()
         pairs = {id(a): b for a, b in zip(mine, other, strict=True)}
         machine = entry.machine
         self.updates = [(i, self._update(extra, pairs, entry, found)) for i, extra in machine.updates]
         self.states = StateWatch([extra[1:] for _, extra in self.updates])
         self.instance = machine.instance()
-        storages = {a.untyped_storage().data_ptr(): b.untyped_storage() for a, b in zip(mine, other, strict=True)}
+        storages = {}
+        for (name, a), b in zip(entry.snapshot.tensors(), other, strict=True):
+            there = storages.setdefault(a.untyped_storage().data_ptr(), b.untyped_storage())
+            same = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+            if (there.data_ptr() != b.untyped_storage().data_ptr() or a.storage_offset() != b.storage_offset()
+                    or a.untyped_storage().nbytes() != b.untyped_storage().nbytes() or same and a is not b):
+                raise CaptureError(f"over_seeds: {name} lies in memory that it shares with others, in another way than in the first model; "
+                                   f"clone() it")
         for (_, (_, _, a, _)), (i, (_, _, b, _)) in zip(machine.updates, self.updates, strict=True):
             if b is not None:
                 self.instance.bind_update(i, b)
@@ -131,6 +159,14 @@ class _Twin:
                 if there is not None:
                     self.instance.bind_external(i, there)
         self.leaves = tuple((pairs.get(id(leaf), leaf), view, i) for leaf, view, i in entry.leaves)
+        self.expected = tuple((pairs.get(id(leaf), leaf), state) for leaf, state in entry.expected if state in (None, 0, 1))
+
+    def _corresponding(self):
+        """The objects of this model that correspond to those of the first."""
+        found = self.entry.snapshot.rebind(self.step, self.args)
+        if isinstance(found, str):
+            raise CaptureError(f"over_seeds: the models can't share a program: {found}")
+        return found
 
     @staticmethod
     def _update(extra, pairs, entry, found):
@@ -144,13 +180,25 @@ class _Twin:
         raise CaptureError("over_seeds: a parameter is updated by an optimizer that the step does not reach by itself")
 
     def stale(self):
-        """Whether the state of the model's optimizer was replaced."""
-        return self.states.changed() is not None
+        """Whether memory of the model or of its optimizer was replaced, or gradients are there that were not."""
+        return self.states.changed() is not None or _places(self._corresponding()) != self.places or moved(self.expected) is not None
 
     def repeat(self, times, tensors, before):
         """`times` runs; the results of `before` come first."""
         parts = run_many(self.entry, self.instance, self.updates, self.leaves, (), times, tensors)
         return unflatten(self.entry.tree, parts) if not before else joined(self.entry.tree, before, parts)
+
+
+def _places(found):
+    """Where the tensors and options of a model are."""
+    options = tuple((id(o.state), *map(id, o.param_groups)) for o in found.optimizers())
+    return tuple((t.untyped_storage().data_ptr(), t.storage_offset()) for t in found.tensors()), options
+
+
+def _runs_side_by_side(entry):
+    """Whether nothing of the program is Python's, and every result is memory of its own."""
+    own = all(entry.machine.index[view.buffer] in entry.own_results for view in entry.outputs)
+    return own and all(alias is None for alias in entry.aliases) and not any(i.kernel == "call" for i in entry.program.instructions)
 
 
 def _together(results):

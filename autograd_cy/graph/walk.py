@@ -246,7 +246,10 @@ class Walk(Watch):
 
     def _wrapper(self, slot, f):
         """A function of a library: what it wraps may be the user's."""
-        if "__wrapped__" in (read_dict(f) or ()):
+        attributes = read_dict(f) or ()
+        if "is_wall" in attributes:
+            self.opaque.add(slot)
+        elif "__wrapped__" in attributes:
             self._record(places.PARTS, slot, ["__wrapped__"], words.PART)
         else:
             self.shared.add(slot)
