@@ -333,11 +333,7 @@ cdef class Instance:
             self.steps[i].counter = &(<CountedState> state).steps
 
     def refresh(self, updates):
-<<<<<<< HEAD
-        """Read learning rates and the like, as they are now. `updates`: [(step, (group, states, state, parameter))], as Machine's."""
-=======
         """Read learning rates and the like, as they are now. `updates`: as Machine.updates."""
->>>>>>> e978111638432417c5c22a0f6517aff3a2134e72
         cdef double* numbers
         seen = None
         for i, (group, _, _, _) in updates:

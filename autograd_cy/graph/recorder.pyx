@@ -622,15 +622,8 @@ cdef void note_update(const char* kernel, int dtype, Py_ssize_t n, char* p, cons
         if r.pending_update is None:
             raise CaptureError(f"{name} was called by something else than an optimiser at {place(user_line())}")
         gradient = flat(r, g, dtype, (n,), "r")
-<<<<<<< HEAD
-        r.note(name, name, (flat(r, p, dtype, (n,), "u"), gradient, flat(r, first, dtype, (n,), "u") if first != NULL else None,
-                            flat(r, second, dtype, (n,), "u") if second != NULL else None,
-                            flat(r, third, dtype, (n,), "u") if third != NULL else None), "uruuu", (dtype, n, a, b, c), (),
-               tuple(r.pending_update))
-=======
         r.note(name, name, (updated(r, p, dtype, n), gradient, updated(r, first, dtype, n), updated(r, second, dtype, n),
                             updated(r, third, dtype, n)), "uruuu", (dtype, n, a, b, c), (), tuple(r.pending_update))
->>>>>>> e978111638432417c5c22a0f6517aff3a2134e72
         r.pending_update = None
     except BaseException as error:
         r.error = r.error or error
@@ -680,15 +673,9 @@ cdef int on_node(object node) except -1:
     if mine():
         active.went_back = True
         if (<Node> node).seq <= active.since:
-<<<<<<< HEAD
-            raise CaptureError(f"backward goes through a graph that was made before the captured call "
-                               f"({node_line(<Node> node) or 'unknown line'}), at {place(user_line())}: make the graph inside the "
-                               f"step, or detach() what comes from outside")
-=======
             line = node_line(<Node> node) or "unknown line"
             raise CaptureError(f"backward goes through a graph that was made before the captured call ({line}), "
                                f"at {place(user_line())}: make the graph inside the step, or detach() what comes from outside")
->>>>>>> e978111638432417c5c22a0f6517aff3a2134e72
         text = node_line(<Node> node).rpartition(":")
         active.node_place = (text[0], int(text[2]), "the gradient") if text[0] else None
         active.node_frame = user_line()
