@@ -1,6 +1,8 @@
 # Where captured programs meet the live graph: what a result depends on, compiled calls as nodes, gradients in their leaves.
 #
-# Relies on the engine's nodes and on machine. compile relies on it.
+# Relies on the engine's nodes and on machine. compile and results rely on it.
+#
+# Above 500 lines because a call in C reaches into the fields of signatures, states and gradients, which are defined here.
 
 import gc
 from types import ModuleType
