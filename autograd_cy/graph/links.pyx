@@ -21,6 +21,7 @@ from autograd_cy.engine.tensor import OPCODES
 
 cdef int CAPTURED = OPCODES["captured"]
 
+
 def last_node():
     """The sequence number of the newest node: later ones are larger."""
     return free_nodes.last_seq
