@@ -31,6 +31,7 @@ DIRECTIVES = {
     "binding": True,
     "always_allow_keywords": True,
     "allow_none_for_extension_args": False,       # None for a Tensor argument is a TypeError, not a null pointer
+    "auto_pickle": False,                         # 1 to 3 kB per class; what may be pickled says so itself
 }
 
 # -ffp-contract=off: no fused multiply-add behind our back, so that every level gives the same bits.
@@ -58,26 +59,35 @@ EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
 # small products by a transposed matrix are up to 12 % faster.
 PLAIN_LOOPS = ("loops", "update", "micro")
 LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC else [])]
+# Rows: a third smaller than with -O3, as fast or faster (softmax of 10 columns by a fifth), but loops of a few rounds must be unrolled.
+# Reductions need all of -O3 but what clones functions and loops, a third of the size; variance over the first axis loses a tenth.
+LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *(["-fpeel-loops"] if GCC else [])],
+               "reduce": ["-O3", *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
+                                                         "version-loops-for-strides")] if GCC else [])]}
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
 BASE_LEVEL = ["-Os"] if X86 else None
 # The tests' doors to raw kernels are part of a build in place, but not of an installed package.
 PROBES = "--inplace" in sys.argv
-HOT = {"autograd_cy.engine." + name for name in (
-    "node", "tensor", "record", "dispatch", "gradients", "passes", "backward", "products", "losses", "updates")}
+# The way of every operation. All others are up to a fifth smaller with COMPACT and not slower: 0.5 to 5 % faster, most of them.
+HOT = {"autograd_cy.engine.dispatch", "autograd_cy.engine.record"}
 # These take objects from other modules only, which have looked at them; the others must not trust a `Tensor` argument not to be
 # None.
 CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
     "node", "tensor", "record", "dispatch", "gradients", "passes", "products")}
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if GCC else []     # 4 % of a module
-# Mostly checks of arguments around calls that take microseconds: -Os makes them a quarter smaller.
-COLD = {f"autograd_cy.{name}" for name in ("engine.creation", "engine.random", "engine.index", "engine.gather", "engine.modes",
-                                           "engine.choose", "kernels._probe", "kernels._probe_strided", "kernels.table")}
+# Mostly checks of arguments around calls that take microseconds, and what runs at a capture only: -Os makes them a quarter smaller.
+COLD = {f"autograd_cy.{name}" for name in (
+    "engine.creation", "engine.random", "engine.index", "engine.gather", "engine.modes", "engine.choose", "engine.elementwise",
+    "engine.linear_algebra", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
+    "kernels._probe_strided", "kernels.table")}
 
 
 def optimisation(name, level=None):
     """The flags of a module that choose between speed and size; of a module of loops also its instruction-set level."""
     if level == "base" and BASE_LEVEL:
         return BASE_LEVEL
+    if level and name in LEVEL_FLAGS:
+        return LEVEL_FLAGS[name]
     if level and name in PLAIN_LOOPS or name in ("autograd_cy.kernels.integer_loops", "autograd_cy.kernels.index"):
         return LOOPS_LEVEL
     return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]

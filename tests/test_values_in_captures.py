@@ -14,7 +14,7 @@ import pytest
 import autograd_cy as ag
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.graph.machine import Machine
-from autograd_cy.graph.recorder import Recording
+from autograd_cy.graph.recording import Recording
 from autograd_cy.nn import functional as F
 
 

@@ -5,6 +5,8 @@
 # One answer from every engine: contributions to a gradient are added in the order of their consumers' sequence numbers, latest
 # first, and by input number within one consumer. The iterative engine gets this order from a heap of nodes keyed by sequence number:
 # as every edge leads to a smaller number, a node that is taken from the heap has received all its contributions, without counting.
+#
+# Above 500 lines because the engine's inner loop and what it calls must be one module to be inlined.
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject

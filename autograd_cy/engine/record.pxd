@@ -7,7 +7,7 @@ from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.layout cimport Layout, layout_incref
 from autograd_cy.array.storage cimport Storage, storage_incref
-from autograd_cy.engine.node cimport SAVED_TENSOR, Edge, Node, Saved, is_node
+from autograd_cy.engine.node cimport SAVED_TENSOR, Edge, Node, Saved, is_node, saved_at
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, graph_make_cyclic
 
 cdef int refresh_view(Tensor t) except -1
@@ -85,7 +85,15 @@ cdef void set_base(PyObject* out, Tensor x) noexcept
 # The value saved for input `bit` (a new reference); with_history: differentiable again.
 cdef PyObject* unpack(Node node, int bit, bint with_history) except NULL
 cdef int check_version(Node node, Saved* saved) except -1
-cdef Saved* saved_or_raise(Node node, int bit) except NULL
+cdef Saved* raise_unsaved(Node node, int bit) except NULL
+
+
+cdef inline Saved* saved_or_raise(Node node, int bit) except NULL:
+    cdef Saved* saved = saved_at(node, bit)
+    if node.released or saved == NULL or saved.storage != NULL and saved.storage.version != saved.version:
+        return raise_unsaved(node, bit)
+    return saved
+
 
 # Record a kernel operation with tensor inputs: edges, what the row's rules need, attributes.
 cdef int record(int opcode, PyObject* out, int n, PyObject** inputs, PyObject* attrs, PyObject* aux) except -1

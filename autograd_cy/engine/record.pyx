@@ -100,7 +100,7 @@ cdef int check_version(Node node, Saved* saved) except -1:
     return 0
 
 
-cdef Saved* saved_or_raise(Node node, int bit) except NULL:
+cdef Saved* raise_unsaved(Node node, int bit) except NULL:
     cdef Saved* saved = saved_at(node, bit)
     if node.released or saved == NULL:
         raise_released(node)

@@ -13,9 +13,11 @@ from autograd_cy.engine.object cimport AG_TYPE, PyType_IsSubtype, PyTypeObject, 
 
 cdef extern from *:
     """
+    #define ag_base(type) (((PyTypeObject*) (type))->tp_base)
     #define ag_refcount(o) Py_REFCNT((PyObject*) (o))
     #define ag_no_weakrefs(o) (*(PyObject**) ((char*) (o) + Py_TYPE((PyObject*) (o))->tp_weaklistoffset) = NULL)
     """
+    PyTypeObject* ag_base(PyTypeObject* type) noexcept
     Py_ssize_t ag_refcount(PyObject* o) noexcept
     void ag_no_weakrefs(PyObject* o) noexcept
 
@@ -64,7 +66,7 @@ cdef enum:
 
 
 cdef inline bint is_tensor(PyObject* o) noexcept:
-    return AG_TYPE(o) == tensor_type or PyType_IsSubtype(AG_TYPE(o), tensor_type)
+    return AG_TYPE(o) == tensor_type or ag_base(AG_TYPE(o)) == tensor_type or PyType_IsSubtype(AG_TYPE(o), tensor_type)
 
 
 cdef inline PyObject* tensor_wrap(Storage* storage, Layout* layout, char* data, int dtype) except NULL:

@@ -4,6 +4,8 @@
 # Options and state are read from Python's own dicts at every step, because schedules and users change them (where CPython numbers the
 # versions of its dicts, what was read from the same version is kept); the state of a parameter is an object with C fields, which a
 # dict of boxed values would make three times as slow to read and write.
+#
+# Above 500 lines because each optimiser has its state, its options and its walk here, and they share the checks.
 
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
@@ -15,7 +17,7 @@ from autograd_cy.array.layout cimport (
     CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_decref, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.array.storage cimport Storage, pool, storage_decref, storage_new
-from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at
+from autograd_cy.engine.object cimport AG_TYPE, KNOWN_PLACES, Known, PyTypeObject, attribute_at
 from autograd_cy.engine.operands cimport set_to_zero
 from autograd_cy.engine.tensor cimport Tensor, set_grad, tensor_new
 from autograd_cy.kernels.table cimport K, recorder, recording
@@ -32,6 +34,7 @@ cdef extern from *:
     #endif
     """
     unsigned long long ag_version_of(object d) noexcept
+    PyObject* ag_item "PyList_GET_ITEM" (list items, Py_ssize_t i) noexcept
 
 cdef enum:
     KNOWN_GROUPS = 8
@@ -175,7 +178,7 @@ cdef inline PyObject* state_of(type kind, state, Tensor p) except NULL:
     cdef unsigned long long version = ag_version_of(state)
     cdef KnownState* known = &known_states[(<size_t> <PyObject*> p >> 4) & (KNOWN_STATES - 1)]
     cdef PyObject* found
-    if version and known.version == version and known.parameter == <PyObject*> p:
+    if version and known.version == version and known.parameter == <PyObject*> p and AG_TYPE(known.state) == <PyTypeObject*> kind:
         return known.state
     found = PyDict_GetItemWithError(state, p)
     if found == NULL or type(<object> found) is not kind:
@@ -197,12 +200,26 @@ cdef bint flag(dict group, str name) except -1:
     return found != NULL and <bint> <object> found
 
 
-cdef list params_of(group):
+cdef struct KnownGroup:
+    unsigned long long version
+    PyObject* params
+
+cdef KnownGroup known_groups[KNOWN_GROUPS]
+
+
+cdef inline list params_of(group):
+    cdef unsigned long long version = ag_version_of(group) if type(group) is dict else 0
+    cdef KnownGroup* known = &known_groups[version & (KNOWN_GROUPS - 1)]
+    if version and known.version == version:
+        return <list> known.params
     params = group["params"]
-    return params if type(params) is list else list(params)
+    if type(params) is not list:
+        return list(params)
+    known.version, known.params = version, <PyObject*> params
+    return params
 
 
-cdef int check_state(state) except -1:
+cdef inline int check_state(state) except -1:
     if not isinstance(state, dict):
         raise TypeError(f"optimizer.state must be a dict, got {type(state).__name__}")
     return 0
@@ -364,6 +381,34 @@ cdef bint plain(x):
     return x is None or type(x) is float or type(x) is int or type(x) is bool
 
 
+cdef inline bint matches(PyObject* t, Tensor p) noexcept:
+    return t != <PyObject*> None and (<Tensor> t).layout == p.layout and (<Tensor> t).dtype_ == p.dtype_
+
+
+cdef bint adam_at_once(PyObject* o, unsigned long long version, AdamOptions* options) noexcept:
+    """The usual update: a parameter whose state was met in this version of the state dict, all as expected. False: not that."""
+    cdef KnownState* known = &known_states[(<size_t> o >> 4) & (KNOWN_STATES - 1)]
+    cdef PyObject* g
+    cdef PyObject* m
+    cdef PyObject* sq
+    if known.version != version or known.parameter != o or AG_TYPE(known.state) != <PyTypeObject*> AdamState or options.amsgrad:
+        return False
+    g = (<Tensor> o).grad_
+    m = <PyObject*> (<AdamState> known.state).exp_avg
+    sq = <PyObject*> (<AdamState> known.state).exp_avg_sq
+    if g == NULL or not (<Tensor> o).layout.flags & CONTIGUOUS or (<Tensor> o).layout.numel >= MANY or (<Tensor> o).dtype_ > FLOAT64 \
+            or not matches(g, <Tensor> o) or not matches(m, <Tensor> o) or not matches(sq, <Tensor> o):
+        return False
+    (<AdamState> known.state).steps += 1
+    (<Tensor> m).storage.version += 1
+    (<Tensor> sq).storage.version += 1
+    K.adam((<Tensor> o).dtype_, (<Tensor> o).layout.numel, (<Tensor> o).data, (<Tensor> g).data, (<Tensor> m).data, (<Tensor> sq).data,
+           NULL, options.lr, options.beta1, options.beta2, options.eps, options.decay, options.decoupled, options.maximize,
+           (<AdamState> known.state).steps)
+    (<Tensor> o).storage.version += 1
+    return True
+
+
 cdef int adam(groups, state) except -1:
     """One step of Adam or AdamW for all groups; state: dict from parameter to its State or to a mapping."""
     cdef Tensor p, g, m, sq
@@ -372,6 +417,7 @@ cdef int adam(groups, state) except -1:
     cdef list params
     cdef Py_ssize_t i, n
     cdef long long steps
+    cdef unsigned long long version
     cdef AdamOptions o
     cdef char* largest
     cdef Values v
@@ -379,7 +425,10 @@ cdef int adam(groups, state) except -1:
     for group in groups:
         o = options_of_adam(group)[0]
         params = params_of(group)
+        version = 0 if recording() else ag_version_of(state)
         for i in range(len(params)):
+            if version and adam_at_once(ag_item(params, i), version, &o):
+                continue
             p = <Tensor?> params[i]
             g = gradient(p)
             if g is None:

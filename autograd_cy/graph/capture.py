@@ -18,7 +18,8 @@ from .calls import watch_calls
 from .guards import snapshot
 from .links import attach, dependencies, has_graph, last_node, saved_addresses, strided
 from .program import EXTERNAL, INPUT, Program
-from .recorder import Recording, place, user_line
+from .recorder import place, user_line
+from .recording import Recording
 from .trees import flatten, other_values, unflatten
 
 # What a replay can return besides tensors: values that can't change.
@@ -80,8 +81,8 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
         _refuse_what_changes(guards, calls)
     for value in other_values(tree) if lasting else ():
         if not isinstance(value, PLAIN):
-            raise CaptureError(f"the captured step returns {type(value).__name__} objects; a replay can return tensors and plain values only, "
-                               f"alone or in tuples, lists and dicts")
+            raise CaptureError(f"the captured step returns {type(value).__name__} objects; a replay can return tensors and plain values "
+                               f"only, alone or in tuples, lists and dicts")
     names = guards.tensors()
     recording.give_names(names)
     number = {id(t): k for k, t in enumerate(arguments)}

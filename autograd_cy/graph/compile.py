@@ -18,21 +18,19 @@ from autograd_cy.engine.tensor import Tensor
 
 from .capture import Inner, trace
 from .keys import difference, key_difference, sharing, structure_of
-from .links import (
-    Caller, Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved, prepare_gradients, versions,
-)
-from .machine import Machine, evaluate
+from .evaluate import evaluate
+from .links import attach, let_go, versions
+from .machine import Machine
 from .passes import PASSES, optimise
 from .plan import memory_report, plan
 from .program import EXTERNAL, LOCAL, Program
 from .recorder import is_capturing
-from .results import bar_of, copies, joined, stacked
+from .replay import Caller, Replayer, Signature, StateWatch, moved
+from .results import bar_of, copies, joined, run_many, stacked
 from .trees import HOLE, flatten, unflatten
 
-AGREEING = 2              # captures that must agree before the first replay: a number that changes from call to call shows here
-PATIENCE = 6              # captures without agreement before that is an error
+PATIENCE = 6              # captures of which no two in a row agree before that is an error
 KEPT = 64                 # programs per compiled function; a new one drops the oldest
-SLICE = 0.05              # seconds between looks at signals (Ctrl-C) in a long repeat
 
 
 @overload
@@ -112,7 +110,7 @@ class Compiled(Caller):
             while done < times:
                 entry, key = self._find(tensors, description)
                 if entry is None:
-                    results.append(self._capture(key, args, kwargs))
+                    results.append(copies(self._capture(key, args, kwargs)))       # it may be memory that the next step writes
                     done += 1
                 elif entry.is_step:
                     break
@@ -470,37 +468,6 @@ class _Call:
         sources = entry.sources_of(self.tensors)
         arguments = [t for t in inner if t.requires_grad]
         return Inner([result[k] for k in entry.graph.numbers], arguments + sources[len(arguments):], sources).differentiate(gradients)
-
-
-def run_many(entry, instance, updates, leaves, kept, times, tensors, progress=None):
-    """`times` runs of a step on one instance; flat results stacked. What is interrupted ends after a whole step."""
-    machine = entry.machine
-    instance.bind_inputs(tensors)
-    if updates:
-        instance.refresh(updates)
-    for i in entry.own_results:
-        instance.fresh(i, times)
-    bind_gradients(instance, kept)
-    prepare_gradients(instance, leaves)
-    stacks = [instance.tensor(view, (times,), machine.buffers[machine.index[view.buffer]].nbytes) for view in entry.outputs]
-    done, size, failed = 0, min(times, 16), True
-    try:
-        while done < times:
-            size, start = min(size, times - done), time.perf_counter()
-            instance.run(size, entry.own_results)
-            done += size
-            if progress is not None:
-                progress(done)
-            size = max(1, min(size * 8, int(size * SLICE / max(time.perf_counter() - start, 1e-9))))
-        failed = False
-    except KeyboardInterrupt:
-        failed = False
-        raise
-    finally:
-        for i in entry.own_results:
-            instance.fresh(i)
-        (clear_gradients if failed else functools.partial(deliver_gradients, instance))(leaves)
-    return stacks
 
 
 # ---- small things

@@ -1,6 +1,6 @@
-"""Running a Program by itself, by each of three engines that give the same bytes.
+"""Running a Program by itself, by each of three engines that give the same bytes, or one instruction on constants.
 
-Relies on machine and program. `Program.run` relies on it.
+Relies on machine, plan and program. `Program.run` and compile (for constant folding) rely on it.
 
 `replay` runs the instructions in their order, in an arena where buffers share places. `recursive` is the textbook definition:
 what a result needs is computed first, each instruction once. `iterative` starts from the leaves and runs an instruction when all
@@ -9,9 +9,9 @@ that it waits for is there. The last two run a Program as one thinks about it, a
 
 from collections import OrderedDict, deque
 
-from .machine import Machine, OwnPlaces
+from .machine import Machine
 from .plan import plan
-from .program import LOCAL
+from .program import CONSTANT, LOCAL, Buffer, Program
 from .trees import unflatten
 
 ENGINES = ("replay", "iterative", "recursive")
@@ -125,3 +125,28 @@ def _recursive(program):
         raise RecursionError(f"the program of {len(waiting)} instructions is too deep for the recursive engine; use "
                              f'engine="iterative" or engine="replay"') from None
     return order
+
+
+class OwnPlaces:
+    """A plan in which every local buffer keeps a place of its own, for engines that run instructions in an order of theirs."""
+
+    def __init__(self, program):
+        self.offsets, self.nbytes = {}, 0
+        results = {view.buffer for view in program.outputs} | {view.buffer for _, view in program.gradients if view is not None}
+        for buffer in program.buffers:
+            if buffer.kind == LOCAL and buffer.id not in results:
+                self.offsets[buffer.id] = self.nbytes
+                self.nbytes += (buffer.nbytes + 63) // 64 * 64
+
+
+def evaluate(instruction, contents):
+    """Run one instruction on constants: contents {buffer id: bytes} of what it reads -> {buffer id: bytes} of what it writes."""
+    sizes = {}
+    for view in instruction.writes:
+        sizes[view.buffer] = max(sizes.get(view.buffer, 0), view.extent[1])
+    buffers = [Buffer(id, CONSTANT, len(content), "", content) for id, content in contents.items() if id not in sizes]
+    buffers += [Buffer(id, LOCAL, size) for id, size in sizes.items()]
+    program = Program(tuple(buffers), (instruction,))
+    instance = Machine(program, OwnPlaces(program)).instance()
+    instance.run()
+    return {view.buffer: instance.content(view) for view in instruction.writes}

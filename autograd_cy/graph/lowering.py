@@ -16,6 +16,7 @@ ALL_VECTORS, LAST_SCALAR, FIRST_SCALAR = 0, 1, 2      # variants of loops, as in
 BLOCK = 1024                  # elements of a scratch row, as there
 ROW_BYTES = BLOCK * 8
 MAX_CHAIN = 32                # maps: the links stand on the stack
+FEW_ROWS, LONG_ROW = 8, 256   # a call of a loop per row takes 4 ns, planning a strided loop 40
 SMALL_PRODUCT = 200_000       # below, gemm() calls the small kernel without looking further
 ITEMSIZE = tuple(d.itemsize for d in DTYPES)
 
@@ -117,14 +118,19 @@ def _map(step, instruction, has_loop):
         return
     views = [view for view in operands if view.shape == out.shape]
     dims, strides = coalesced(out.shape, tuple([view.strides for view in views]))
+    strides = iter(strides)
+    by_operand = [next(strides) if view.shape == out.shape else [0] * len(dims) for view in operands]
+    if len(dims) == 2 and (dims[0] <= FEW_ROWS or dims[1] >= LONG_ROW):
+        single = [k for k, (_, inner) in enumerate(by_operand) if not inner]
+        variant = _variant(single, n)
+        if variant is not None and has_loop(loop, dtype, variant) and all(inner in (0, 1) for _, inner in by_operand):
+            step.kind, step.n, step.loop = "rows", dims[1], (loop, dtype, variant)
+            step.ints = [dims[0], *[row * ITEMSIZE[view.dtype] for view, (row, _) in zip(operands, by_operand, strict=True)]]
+            return
     step.kind, step.strided = "strided", True
     step.ints = [len(dims), *dims]
-    strides = iter(strides)
-    for view in operands:
-        if view.shape == out.shape:
-            step.ints += [ITEMSIZE[view.dtype], *next(strides)]
-        else:
-            step.ints += [-ITEMSIZE[view.dtype], *[0] * len(dims)]          # -: a single value
+    for view, steps in zip(operands, by_operand, strict=True):
+        step.ints += [ITEMSIZE[view.dtype] if view.shape == out.shape else -ITEMSIZE[view.dtype], *steps]      # -: a single value
 
 
 def _lies_as(view, out):

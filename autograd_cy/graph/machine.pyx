@@ -23,11 +23,11 @@ from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
 from autograd_cy.kernels.table cimport BLOCK, K, Link, Operand
 
 from autograd_cy.graph.lowering import lower
-from autograd_cy.graph.program import CONSTANT, EXTERNAL, LOCAL, Buffer, Program
+from autograd_cy.graph.program import CONSTANT, EXTERNAL, LOCAL
 from autograd_cy.ops.chains import LOAD, STORE
 
 cdef enum:
-    MAX_GROUP_OPERANDS = 6    # of one map in a group
+    MAX_OPERANDS = 6          # of a map
     MAX_CHAIN = 32            # maps, as in lowering.py
     MAX_RANK = 16
 
@@ -36,6 +36,7 @@ cdef Py_ssize_t CHAIN_LOAD = LOAD, CHAIN_STORE = STORE
 cdef enum Kind:
     LOOP
     STRIDED
+    ROWS
     COPY
     REDUCE
     GEMM
@@ -61,7 +62,7 @@ cdef dict KINDS = {
     "copy": COPY, "reduce": REDUCE, "gemm": GEMM, "softmax": SOFTMAX, "softmax_backward": SOFTMAX_BACKWARD,
     "cross_entropy": CROSS_ENTROPY, "cross_entropy_backward": CROSS_ENTROPY_BACKWARD, "outside_unit": OUTSIDE_UNIT,
     "index_offsets": INDEX_OFFSETS, "gather": GATHER, "scatter": SCATTER, "scatter_add": SCATTER_ADD, "sgd": SGD, "adam": ADAM,
-    "rmsprop": RMSPROP, "call": CALL, "group": GROUP, "part": PART, "fill": FILL, "map": LOOP, "strided": STRIDED,
+    "rmsprop": RMSPROP, "call": CALL, "group": GROUP, "part": PART, "fill": FILL, "map": LOOP, "strided": STRIDED, "rows": ROWS,
     "small_gemm": SMALL_GEMM,
 }
 
@@ -332,7 +333,7 @@ cdef class Instance:
             self.steps[i].counter = &(<CountedState> state).steps
 
     def refresh(self, updates):
-        """Read learning rates and the like, as they are now. `updates`: [(step, (group, states, state, parameter))], as Machine's."""
+        """Read learning rates and the like, as they are now. `updates`: as Machine.updates."""
         cdef double* numbers
         seen = None
         for i, (group, _, _, _) in updates:
@@ -453,7 +454,7 @@ cdef Py_ssize_t call_python(Instance instance, Step* step) noexcept with gil:
 
 cdef void run_part(Step* part, Py_ssize_t start, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
     """A map of a group on `size` elements, from element `at` of the block that begins at `start`."""
-    cdef char* p[MAX_GROUP_OPERANDS]
+    cdef char* p[MAX_OPERANDS]
     cdef int k
     for k in range(part.n_operands):
         p[k] = part.p[k] + start * part.ints[k] + at * part.ints[part.n_operands + k]
@@ -512,6 +513,19 @@ cdef void run_group(Instance instance, Step* group) noexcept nogil:
         start += size
 
 
+cdef void run_rows(Step* s) noexcept nogil:
+    """A loop for each row: a bias, a column."""
+    cdef char* p[MAX_OPERANDS]
+    cdef Py_ssize_t _
+    cdef int k
+    for k in range(s.n_operands):
+        p[k] = s.p[k]
+    for _ in range(s.ints[0]):
+        s.loop(s.n, p, s.numbers)
+        for k in range(s.n_operands):
+            p[k] += s.ints[1 + k]
+
+
 cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
     """Run one step; -1, or the element that a check refused."""
     cdef Py_ssize_t* a = s.ints
@@ -528,6 +542,8 @@ cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
                <int> a[2], <int> a[3], s.counter[0])
     elif s.kind == SGD:
         K.sgd(<int> a[0], a[1], p[0], p[1], p[2], s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3], <int> a[2], <int> a[3], 0)
+    elif s.kind == ROWS:
+        run_rows(s)
     elif s.kind == GROUP:
         run_group(instance, s)
     elif s.kind == STRIDED:
@@ -565,28 +581,3 @@ cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
     elif s.kind == CALL:
         return call_python(instance, s)
     return -1
-
-
-class OwnPlaces:
-    """A plan in which every local buffer keeps a place of its own, for engines that run instructions in an order of theirs."""
-
-    def __init__(self, program):
-        self.offsets, self.nbytes = {}, 0
-        results = {view.buffer for view in program.outputs} | {view.buffer for _, view in program.gradients if view is not None}
-        for buffer in program.buffers:
-            if buffer.kind == LOCAL and buffer.id not in results:
-                self.offsets[buffer.id] = self.nbytes
-                self.nbytes += (buffer.nbytes + 63) // 64 * 64
-
-
-def evaluate(instruction, contents):
-    """Run one instruction on constants: contents {buffer id: bytes} of what it reads -> {buffer id: bytes} of what it writes."""
-    sizes = {}
-    for view in instruction.writes:
-        sizes[view.buffer] = max(sizes.get(view.buffer, 0), view.extent[1])
-    buffers = [Buffer(id, CONSTANT, len(content), "", content) for id, content in contents.items() if id not in sizes]
-    buffers += [Buffer(id, LOCAL, size) for id, size in sizes.items()]
-    program = Program(tuple(buffers), (instruction,))
-    instance = Machine(program, OwnPlaces(program)).instance()
-    instance.run()
-    return {view.buffer: instance.content(view) for view in instruction.writes}

@@ -8,9 +8,6 @@
 import sys
 from bisect import bisect_right
 
-import numpy as np
-from numpy.lib.stride_tricks import as_strided
-
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uintptr_t
 
@@ -26,9 +23,9 @@ from autograd_cy.kernels.table cimport (
     Kernels, Loop, Operand, recorder,
 )
 
-from autograd_cy import ops
 from autograd_cy.array.errors import CaptureError
-from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Buffer, Instruction, Program, View
+from autograd_cy.graph.notes import LOOP_ATTRS, LOOP_BOOLS, LOOP_INPUTS, LOOP_NAMES, Block
+from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Instruction, View
 
 cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
@@ -37,31 +34,9 @@ PACKAGE = __file__.rpartition("graph")[0]
 make = tuple.__new__                      # of a named tuple, without its Python function
 
 cdef unsigned long owner = 0              # the thread that is captured
-cdef Recording active = None
+cdef Notes active = None
 
-# What the loops are called, how many inputs they take, and which of their operands are bool whatever the dtype.
-LOOP_NAMES = list(ops.LOOP_IDS)
-LOOP_INPUTS = []
-for _row in ops.TABLE.values():
-    for _name, _by in _row.loops:
-        LOOP_INPUTS.append(_row.inputs if _by is None else _row.rule_inputs(_by))
-LOOP_BOOLS = []
-for _row in ops.TABLE.values():
-    for _name, _by in _row.loops:
-        LOOP_BOOLS.append((_by is None and _row.result == "bool",
-                           *[_row.types.get(p) == "bool" for p in LOOP_INPUTS[len(LOOP_BOOLS)]]))
-LOOP_ATTRS = [len(row.attrs) for row in ops.TABLE.values() for _ in row.loops]
 REDUCTIONS = ("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "var", "logsumexp", "norm")
-
-
-class _Block:
-    """Memory that the capture met: one Buffer of the program to be."""
-
-    __slots__ = ("content", "id", "kind", "name", "nbytes", "owner", "position", "start", "touched")
-
-    def __init__(self, id, kind, start, nbytes):
-        self.id, self.kind, self.start, self.nbytes = id, kind, start, nbytes
-        self.name, self.content, self.owner, self.touched, self.position = "", None, None, False, 0
 
 
 def user_line():
@@ -82,17 +57,17 @@ def place(line):
     return f"{line[0]}:{line[1]}, in {line[2]}" if line else "an unknown line"
 
 
-cdef class Recording:
-    """One capture: `with Recording() as recording:` around the computation, then `program(...)`.
+cdef class Notes:
+    """What is noted during a capture (recording.Recording, its subclass, makes Programs of it).
 
     inputs: tensors that a run will bind anew. Only one capture may be on at a time.
     """
 
     cdef public list instructions, effects
     cdef list starts, blocks              # sorted by address, of equal length
-    cdef dict by_start                    # address of the data -> _Block
-    cdef dict constants                   # (bytes, dtype) -> _Block
-    cdef list all_blocks
+    cdef public dict by_start                    # address of the data -> Block
+    cdef dict constants                   # (bytes, dtype) -> Block
+    cdef public list all_blocks
     cdef public object error
     cdef public dict leaves               # id(leaf) -> (leaf, its gradient before, whether that mattered)
     cdef public list pending_update
@@ -210,18 +185,18 @@ cdef class Recording:
             return None
         block = self.by_start.get(start)
         if block is None:
-            block = _Block(len(self.all_blocks), kind or (LOCAL if captured else EXTERNAL), start, nbytes)
+            block = Block(len(self.all_blocks), kind or (LOCAL if captured else EXTERNAL), start, nbytes)
             if not captured:
                 block.owner = wrap_storage(s)
             self.all_blocks.append(block)
             self.by_start[start] = block
         return block
 
-    cdef object constant(self, bytes content, int dtype):
+    cpdef object constant(self, bytes content, int dtype):
         key = (content, dtype)
         block = self.constants.get(key)
         if block is None:
-            block = _Block(len(self.all_blocks), CONSTANT, 0, len(content))
+            block = Block(len(self.all_blocks), CONSTANT, 0, len(content))
             block.content = content
             self.all_blocks.append(block)
             self.constants[key] = block
@@ -266,35 +241,6 @@ cdef class Recording:
                 self.node_place = None
         self.instructions.append(make(Instruction, (kernel, name, operands, roles, attrs, numbers, line, extra)))
 
-    cdef settle(self):
-        """Contents that no kernel wrote become constants, or a copy of a constant where the block is written later."""
-        written = set()
-        for instruction in self.instructions:
-            for view in instruction.writes:
-                written.add(view.buffer)
-        inserted = []
-        for block in self.all_blocks:
-            if block.kind != LOCAL or block.content is None:
-                continue
-            if block.id not in written:
-                block.kind = CONSTANT
-                continue
-            if self.is_filled_first(block):
-                block.content = None
-                continue
-            content, block.content = block.content, None
-            size = next((n for n in (8, 4, 1) if block.nbytes % n == 0 and content == content[:n] * (block.nbytes // n)), 0)
-            dtype = {8: INT64, 4: 3, 1: 4, 0: 4}[size]
-            if size:
-                source, strides = self.constant(content[:size], dtype), (0,)
-            else:
-                source, strides, size = self.constant(content, dtype), (1,), 1
-            shape = (block.nbytes // size,)
-            inserted.append((block.position, Instruction("copy", "copy", (View(block.id, 0, dtype, shape, (1,)),
-                                                                          View(source.id, 0, dtype, shape, strides)), "wr")))
-        for position, instruction in reversed(sorted(inserted, key=lambda pair: pair[0])):
-            self.instructions.insert(position, instruction)
-
     def view_of(self, Tensor tensor):
         """The view that a tensor is of the program's memory (after the capture, too)."""
         block = self.by_start.get(<uintptr_t> tensor.storage.data)
@@ -309,27 +255,6 @@ cdef class Recording:
         return View(block.id, <Py_ssize_t> (<uintptr_t> tensor.data - <uintptr_t> tensor.storage.data), tensor.dtype_,
                     shape_tuple(tensor.layout), strides_tuple(tensor.layout))
 
-    cdef bint is_filled_first(self, block):
-        """Whether instructions write every byte of a block, in parts, before one reads it (a concatenation)."""
-        cdef Py_ssize_t i
-        mask = np.zeros(block.nbytes, np.bool_)
-        for i in range(block.position, len(self.instructions)):
-            instruction = self.instructions[i]
-            for view, role in zip(instruction.operands, instruction.roles, strict=True):
-                if view is None or view.buffer != block.id:
-                    continue
-                if role != "w":
-                    return False
-                size = view.itemsize
-                as_strided(mask[view.offset:], (*view.shape, size), (*[s * size for s in view.strides], 1))[...] = True
-            if mask.all():
-                return True
-        return False
-
-    def kind_of(self, view):
-        """Which kind of buffer a view is of."""
-        return self.all_blocks[view.buffer].kind
-
     def give_names(self, names):
         """(name, tensor) pairs for memory that lives outside: the first name counts."""
         for name, tensor in names:
@@ -337,47 +262,9 @@ cdef class Recording:
             if block is not None and not block.name:
                 block.name = name
 
-    def hidden(self, addresses):
-        """(instruction, view) pairs of outside memory that has no name and whose address is not among these."""
-        unknown = {b.id for b in self.all_blocks if b.kind == EXTERNAL and not b.name and b.start not in addresses}
-        if not unknown:
-            return []
-        return [(i, v) for i in self.instructions for v in i.operands if v is not None and v.buffer in unknown]
-
     def touches(self, Tensor tensor):
         """Whether the tensor's memory is part of the program."""
         return <uintptr_t> tensor.storage.data in self.by_start
-
-    def program(self, outputs=(), gradients=(), title="program"):
-        """The Program. outputs: views; gradients: (name, view or None) pairs."""
-        buffers = [Buffer(b.id, b.kind, b.nbytes, b.name, b.content, b.owner) for b in self.all_blocks]
-        inputs = tuple([self.view_of(tensor) for tensor in self.inputs])
-        return Program(tuple(buffers), tuple(self.instructions), inputs, tuple(outputs), tuple(gradients), frozenset(), title).with_()
-
-    def forward(self, outputs, addresses, title):
-        """(the Program of a function, ids of the buffers that its gradient could read): those it makes itself are pinned."""
-        read = {self.by_start[a].id for a in addresses if a in self.by_start}
-        made = {v.buffer for i in self.instructions for v in i.writes}
-        pinned = frozenset([b.id for b in self.all_blocks if b.id in read and b.kind == LOCAL and b.id in made])
-        program = self.program(outputs, (), title)._replace(pinned=pinned)
-        # a second look: with_() dropped what was not pinned yet
-        program = program._replace(buffers=tuple([Buffer(b.id, b.kind, b.nbytes, b.name, b.content, b.owner) for b in self.all_blocks]))
-        return program.with_(), read
-
-    def second(self, inputs, outputs, program, title):
-        """The Program of what was captured since `divide`. Buffers of `program`, the first part, are EXTERNAL without an owner."""
-        instructions = self.instructions[self.mark:]
-        theirs = {b.id: b for b in program.buffers}
-        given = {view.buffer for view in inputs}
-        buffers = []
-        for b in self.all_blocks:
-            buffer = Buffer(b.id, b.kind, b.nbytes, b.name, b.content, b.owner)
-            if b.id in theirs and b.id not in given and b.kind in (INPUT, LOCAL):
-                buffer = buffer._replace(kind=EXTERNAL, owner=None)
-            buffers.append(buffer)
-        made = Program(tuple(buffers), tuple(instructions), tuple(inputs), tuple([v for v in outputs if v is not None]), (), frozenset(),
-                       title)
-        return made.with_()
 
 
 class paused:
@@ -417,7 +304,7 @@ cdef object contiguous_strides(tuple shape):
     return tuple(reversed(strides))
 
 
-cdef object flat(Recording r, const char* data, int dtype, tuple shape, str role):
+cdef object flat(Notes r, const char* data, int dtype, tuple shape, str role):
     return r.view(data, dtype, shape, contiguous_strides(shape), role)
 
 
@@ -431,7 +318,7 @@ cdef void on_loop(int loop, int dtype, int variant, Py_ssize_t n, char** p, cons
 
 
 cdef void note_loop(int loop, int dtype, int variant, Py_ssize_t n, char** p, const double* attrs) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     cdef int k, count = len(LOOP_INPUTS[loop])
     try:
         bools = LOOP_BOOLS[loop]
@@ -455,7 +342,7 @@ cdef void on_elementwise(const Loop* variants, int nin, int ndim, const Py_ssize
 
 cdef void note_elementwise(const Loop* variants, int nin, int ndim, const Py_ssize_t* shape, const Operand* given,
                            const double* attrs) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     cdef Py_ssize_t which = (variants - &K.loops[0][0][0]) // N_VARIANTS
     cdef int loop = which // N_DTYPES
     cdef int dtype = which % N_DTYPES
@@ -484,7 +371,7 @@ cdef void on_copy(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, c
 
 cdef void note_copy(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides, int src_dtype,
                     const char* src, const Py_ssize_t* src_strides) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     try:
         dims = sizes(ndim, shape)
         source = r.view(src, src_dtype, dims, sizes(ndim, src_strides), "r")
@@ -502,7 +389,7 @@ cdef void on_reduce(int kind, int dtype, int ndim, const Py_ssize_t* shape, cons
 
 cdef void note_reduce(int kind, int dtype, int ndim, const Py_ssize_t* shape, const char* x, const Py_ssize_t* x_strides, char* out,
                       const Py_ssize_t* out_strides, double param) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     cdef int result = dtype
     if kind == REDUCE_ARGMAX or kind == REDUCE_ARGMIN or ((kind == REDUCE_SUM or kind == REDUCE_PROD) and dtype > 1):
         result = INT64
@@ -526,7 +413,7 @@ cdef void on_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, P
 cdef void note_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a,
                     Py_ssize_t lda, Py_ssize_t a_batch, const char* b, Py_ssize_t ldb, Py_ssize_t b_batch, char* c, Py_ssize_t ldc,
                     Py_ssize_t c_batch) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     try:
         lead, sa, sb, sc = ((batch,), (a_batch,), (b_batch,), (c_batch,)) if batch != 1 else ((), (), (), ())
         x = r.view(a, dtype, (*lead, m, k), (*sa, 1, lda) if ta else (*sa, lda, 1), "r")
@@ -552,7 +439,7 @@ cdef void on_softmax_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, const
 
 cdef void note_rows(const char* kernel, const char* name, int dtype, Py_ssize_t rows, Py_ssize_t cols, int log, char* out,
                     const char* x, const char* y) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     try:
         shape = (rows, cols)
         operands = [flat(r, x, dtype, shape, "r")]
@@ -575,7 +462,7 @@ cdef Py_ssize_t on_cross_entropy(int dtype, Py_ssize_t rows, Py_ssize_t cols, co
 
 cdef void note_cross_entropy(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, const long long* target, const char* weight,
                              long long ignore_index, double smoothing, char* prob, char* losses, char* counted) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     try:
         read = (flat(r, x, dtype, (rows, cols), "r"), flat(r, <const char*> target, INT64, (rows,), "r"),
                 flat(r, weight, dtype, (cols,), "r") if weight != NULL else None)
@@ -598,7 +485,7 @@ cdef void on_cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols,
 cdef void note_cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, Py_ssize_t g_stride,
                                       const char* prob, const long long* target, const char* weight, long long ignore_index,
                                       double smoothing, char* dx) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     try:
         read = (r.view(g, dtype, (rows,), (g_stride,), "r"), flat(r, prob, dtype, (rows, cols), "r"),
                 flat(r, <const char*> target, INT64, (rows,), "r"), flat(r, weight, dtype, (cols,), "r") if weight != NULL else None)
@@ -615,7 +502,7 @@ cdef Py_ssize_t on_outside_unit(int dtype, Py_ssize_t n, const char* x) noexcept
 
 
 cdef void note_outside_unit(int dtype, Py_ssize_t n, const char* x) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     try:
         r.note("outside_unit", "check that 0 <= x <= 1", (flat(r, x, dtype, (n,), "r"),), "r", (dtype, n))
     except BaseException as error:
@@ -631,7 +518,7 @@ cdef Py_ssize_t on_index_offsets(Py_ssize_t n, int nidx, const long long** idx, 
 
 cdef void note_index_offsets(Py_ssize_t n, int nidx, const long long** idx, const Py_ssize_t* dims, const Py_ssize_t* strides,
                              Py_ssize_t* offsets) noexcept with gil:
-    cdef Recording r = active
+    cdef Notes r = active
     try:
         read = [flat(r, <const char*> idx[i], INT64, (n,), "r") for i in range(nidx)]
         r.note("index_offsets", "places of indices", (flat(r, <const char*> offsets, INT64, (n,), "w"), *read), "w" + "r" * nidx,
@@ -668,7 +555,7 @@ BY_SIZE[1], BY_SIZE[4], BY_SIZE[8] = 4, 3, 2      # uint8, int32, int64: a dtype
 cdef void note_move(const char* kernel, Py_ssize_t itemsize, int dtype, Py_ssize_t n, const Py_ssize_t* offsets, int ndim,
                     const Py_ssize_t* shape, const Py_ssize_t* strides, char* dst, const char* src) noexcept with gil:
     """Of the strided side only the first element is named: where the offsets lead is not known here, so the whole buffer counts."""
-    cdef Recording r = active
+    cdef Notes r = active
     cdef str name = (<bytes> kernel).decode()
     cdef int code = dtype if name == "scatter_add" else BY_SIZE[itemsize]
     try:
@@ -722,19 +609,21 @@ cdef void on_rmsprop(int dtype, Py_ssize_t n, char* p, const char* g, char* squa
     saved.rmsprop(dtype, n, p, g, square_avg, buf, grad_avg, lr, alpha, eps, weight_decay, momentum, maximize)
 
 
+cdef object updated(Notes r, const char* data, int dtype, Py_ssize_t n):
+    return flat(r, data, dtype, (n,), "u") if data != NULL else None
+
+
 cdef void note_update(const char* kernel, int dtype, Py_ssize_t n, char* p, const char* g, char* first, char* second, char* third,
                       int a, int b, int c, double n0, double n1, double n2, double n3, double n4) noexcept with gil:
     """The numbers are those of this step: a run reads them anew from the optimiser's options."""
-    cdef Recording r = active
+    cdef Notes r = active
     cdef str name = (<bytes> kernel).decode()
     try:
         if r.pending_update is None:
             raise CaptureError(f"{name} was called by something else than an optimiser at {place(user_line())}")
         gradient = flat(r, g, dtype, (n,), "r")
-        r.note(name, name, (flat(r, p, dtype, (n,), "u"), gradient, flat(r, first, dtype, (n,), "u") if first != NULL else None,
-                            flat(r, second, dtype, (n,), "u") if second != NULL else None,
-                            flat(r, third, dtype, (n,), "u") if third != NULL else None), "uruuu", (dtype, n, a, b, c), (),
-               tuple(r.pending_update))
+        r.note(name, name, (updated(r, p, dtype, n), gradient, updated(r, first, dtype, n), updated(r, second, dtype, n),
+                            updated(r, third, dtype, n)), "uruuu", (dtype, n, a, b, c), (), tuple(r.pending_update))
         r.pending_update = None
     except BaseException as error:
         r.error = r.error or error
@@ -756,7 +645,7 @@ cdef int on_escape(object what) except -1:
 
 cdef int on_call(object function, list inputs, list outputs) except -1:
     """A Python function that will be called at this place of every run: it reads the inputs and fills the outputs."""
-    cdef Recording r = active
+    cdef Notes r = active
     cdef Tensor t
     if not mine():
         return 0
@@ -784,9 +673,9 @@ cdef int on_node(object node) except -1:
     if mine():
         active.went_back = True
         if (<Node> node).seq <= active.since:
-            raise CaptureError(f"backward goes through a graph that was made before the captured call "
-                               f"({node_line(<Node> node) or 'unknown line'}), at {place(user_line())}: make the graph inside the "
-                               f"step, or detach() what comes from outside")
+            line = node_line(<Node> node) or "unknown line"
+            raise CaptureError(f"backward goes through a graph that was made before the captured call ({line}), "
+                               f"at {place(user_line())}: make the graph inside the step, or detach() what comes from outside")
         text = node_line(<Node> node).rpartition(":")
         active.node_place = (text[0], int(text[2]), "the gradient") if text[0] else None
         active.node_frame = user_line()

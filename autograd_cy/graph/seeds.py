@@ -13,10 +13,10 @@ from autograd_cy.engine.joins import stack
 from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.random import default_generator
 
-from .compile import Compiled, run_many
-from .links import StateWatch, moved
+from .compile import Compiled
 from .program import EXTERNAL
-from .results import bar_of, copies, joined, stacked
+from .replay import StateWatch, moved
+from .results import bar_of, copies, joined, run_many, stacked
 from .trees import flatten, unflatten
 
 

@@ -7,7 +7,6 @@
 # that a `__call__` may be assigned at any time.
 
 cimport cython
-from cpython.object cimport PyObject
 
 cdef extern from *:
     """
@@ -15,17 +14,26 @@ cdef extern from *:
 
     typedef struct { PyObject_HEAD vectorcallfunc vectorcall; } ag_callable;
     #define AG_FEW 8
+    static struct { unsigned int version; PyObject* found; } ag_known[16];      /* by the version of the class */
     static PyObject* ag_call_name;
     static PyObject* ag_no_arguments;
 
     static PyObject* ag_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
-        PyObject* f = _PyType_Lookup(Py_TYPE(self), ag_call_name);
+        PyObject* f;
         PyObject* result;
         PyObject* kept;
         PyObject* few[AG_FEW];
         PyObject** all;
         descrgetfunc get;
         Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0), i;
+        unsigned int version = Py_TYPE(self)->tp_version_tag;
+        if (version && ag_known[version & 15].version == version) f = ag_known[version & 15].found;
+        else {
+            f = _PyType_Lookup(Py_TYPE(self), ag_call_name);
+            version = Py_TYPE(self)->tp_version_tag;
+            ag_known[version & 15].version = f ? version : 0;
+            ag_known[version & 15].found = f;
+        }
         if (f == NULL) {
             PyErr_Format(PyExc_TypeError, "'%.200s' object is not callable", Py_TYPE(self)->tp_name);
             return NULL;

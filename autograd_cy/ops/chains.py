@@ -142,8 +142,8 @@ static void ag_chain_{suffix}(ptrdiff_t n, int count, const void *given)
 def source():
     """Cython source that declares and registers the chains of each dtype."""
     cases = "\n            ".join(_case(FIRST + k, *found) for k, found in enumerate(_actions()[1]))
-    integers = {"float": "int32_t", "double": "int64_t"}
-    text = _HEAD + "".join(_FUNCTION.format(suffix=suffix, T=ctype, I=integers[ctype], LOAD=LOAD, STORE=STORE, cases=cases)
+    masks = {"float": "int32_t", "double": "int64_t"}
+    text = _HEAD + "".join(_FUNCTION.format(suffix=suffix, T=ctype, I=masks[ctype], LOAD=LOAD, STORE=STORE, cases=cases)
                            for _, ctype, suffix in FLOATS) + "#endif\n"
     text += "#if AG_CHAIN_BYTES == 0\n" + "".join(f"#define ag_chain_{suffix} NULL\n" for _, _, suffix in FLOATS) + "#endif\n"
     lines = ["cdef extern from *:", '    """', *("    " + line if line else "" for line in text.strip().splitlines()), '    """',
