@@ -5,6 +5,7 @@ guards (noticing that something it depends on has changed). Everything here deci
 """
 
 import functools
+import operator
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -100,7 +101,7 @@ class Compiled(Caller):
 
         progress: show a bar on the terminal (tqdm, where it is installed).
         """
-        times = int(times)
+        times = operator.index(times)
         if times < 0:
             raise ValueError(f"repeat: expected a number of steps of at least 0, got {times}")
         bar = bar_of(times, progress)
