@@ -19,20 +19,17 @@ from autograd_cy.engine.tensor import Tensor
 from .capture import Inner, trace
 from .keys import difference, key_difference, sharing, structure_of
 from .evaluate import evaluate
-from .links import (
-    Caller, Replayer, Signature, StateWatch, attach, let_go, moved,
-    versions,
-)
+from .links import attach, let_go, versions
 from .machine import Machine
 from .passes import PASSES, optimise
 from .plan import memory_report, plan
 from .program import EXTERNAL, LOCAL, Program
 from .recorder import is_capturing
+from .replay import Caller, Replayer, Signature, StateWatch, moved
 from .results import bar_of, copies, joined, run_many, stacked
 from .trees import HOLE, flatten, unflatten
 
-AGREEING = 2              # captures that must agree before the first replay: a number that changes from call to call shows here
-PATIENCE = 6              # captures without agreement before that is an error
+PATIENCE = 6              # captures of which no two in a row agree before that is an error
 KEPT = 64                 # programs per compiled function; a new one drops the oldest
 
 
@@ -113,7 +110,7 @@ class Compiled(Caller):
             while done < times:
                 entry, key = self._find(tensors, description)
                 if entry is None:
-                    results.append(self._capture(key, args, kwargs))
+                    results.append(copies(self._capture(key, args, kwargs)))       # it may be memory that the next step writes
                     done += 1
                 elif entry.is_step:
                     break
