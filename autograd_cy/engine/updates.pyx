@@ -1,5 +1,7 @@
 # One call per optimiser step: walks parameter groups and state, checks, and runs the fused update kernels.
 #
+# Above 500 lines because the optimisers share states, checks and what is remembered of dicts, and are read side by side.
+#
 # Relies on tensor and on the kernels through `K`.  optim relies on it.
 # Options and state are read from Python's own dicts at every step, because schedules and users change them (where CPython numbers the
 # versions of its dicts, what was read from the same version is kept); the state of a parameter is an object with C fields, which a
