@@ -47,13 +47,14 @@ from . import autograd, nn, optim  # noqa: E402  they build on the names above
 
 __all__ = [n for n in dir() if not n.startswith("_")]
 _LAZY = ("data", "utils", "tools", "ops", "linalg", "graph")
+_OF_GRAPH = ("compile", "cond", "scan", "while_loop")
 
 
 def __getattr__(name):
     if name in _LAZY:
         import importlib
         return importlib.import_module("." + name, __name__)
-    if name == "compile":
-        from .graph import compile
-        return compile
+    if name in _OF_GRAPH:
+        from . import graph
+        return getattr(graph, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

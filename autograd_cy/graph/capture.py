@@ -235,7 +235,7 @@ def _refuse_what_changes(guards, calls):
     if calls.impure:
         name, filename, line = calls.impure[0]
         raise CaptureError(f"{name}() is called inside a captured step, at {filename}:{line}; a replay would not call it. Call it outside "
-                           f"of the step, or through graph.wall()")
+                           f"of the step, or through ag.graph.wall()")
     changed = guards.changes()
     if changed:
         raise CaptureError(f"the captured step itself changes what it reads: {'; '.join(changed[:3])}. A replay would not repeat that: "

@@ -5,6 +5,7 @@ guards (noticing that something it depends on has changed). Everything here deci
 """
 
 import functools
+import operator
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,20 +20,17 @@ from autograd_cy.engine.tensor import Tensor
 from .capture import Inner, trace
 from .keys import difference, key_difference, sharing, structure_of
 from .evaluate import evaluate
-from .links import (
-    Caller, Replayer, Signature, StateWatch, attach, let_go, moved,
-    versions,
-)
+from .links import attach, let_go, versions
 from .machine import Machine
 from .passes import PASSES, optimise
 from .plan import memory_report, plan
 from .program import EXTERNAL, LOCAL, Program
 from .recorder import is_capturing
+from .replay import Caller, Replayer, Signature, StateWatch, moved
 from .results import bar_of, copies, joined, run_many, stacked
 from .trees import HOLE, flatten, unflatten
 
-AGREEING = 2              # captures that must agree before the first replay: a number that changes from call to call shows here
-PATIENCE = 6              # captures without agreement before that is an error
+PATIENCE = 6              # captures of which no two in a row agree before that is an error
 KEPT = 64                 # programs per compiled function; a new one drops the oldest
 
 
@@ -103,7 +101,7 @@ class Compiled(Caller):
 
         progress: show a bar on the terminal (tqdm, where it is installed).
         """
-        times = int(times)
+        times = operator.index(times)
         if times < 0:
             raise ValueError(f"repeat: expected a number of steps of at least 0, got {times}")
         bar = bar_of(times, progress)

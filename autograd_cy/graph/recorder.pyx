@@ -634,7 +634,7 @@ cdef void note_update(const char* kernel, int dtype, Py_ssize_t n, char* p, cons
 cdef int refuse(object what) except -1:
     raise CaptureError(f"{what} brings a tensor's value to Python inside a captured step, where a replay could not follow what the "
                        f"program then does with it; at {place(user_line())}. Return the tensor and look at it after the step, use "
-                       f"where() or graph.cond() for a choice, or graph.wall() for code that must run at its place")
+                       f"where() or ag.cond() for a choice, or ag.graph.wall() for code that must run at its place")
 
 
 cdef int on_escape(object what) except -1:

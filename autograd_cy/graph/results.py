@@ -1,6 +1,6 @@
 """Many runs of a step, their results put together, and the bar that shows how far they are.
 
-Relies on trees, links and on the engine's joins. compile and seeds rely on it.
+Relies on trees, replay and on the engine's joins. compile and seeds rely on it.
 """
 
 import functools
@@ -9,7 +9,7 @@ import time
 from autograd_cy.engine.creation import empty
 from autograd_cy.engine.joins import cat, stack
 
-from .links import bind_gradients, clear_gradients, deliver_gradients, prepare_gradients
+from .replay import bind_gradients, clear_gradients, deliver_gradients, prepare_gradients
 from .trees import HOLE, flatten, unflatten
 
 SLICE = 0.05              # seconds between looks at signals (Ctrl-C) in a long repeat

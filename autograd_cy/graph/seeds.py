@@ -14,8 +14,8 @@ from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.random import default_generator
 
 from .compile import Compiled
-from .links import StateWatch, moved
 from .program import EXTERNAL
+from .replay import StateWatch, moved
 from .results import bar_of, copies, joined, run_many, stacked
 from .trees import flatten, unflatten
 
