@@ -58,3 +58,7 @@ def __getattr__(name):
         from . import graph
         return getattr(graph, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return [*globals(), *_LAZY, *_OF_GRAPH]

@@ -18,7 +18,7 @@ from autograd_cy.engine.random import default_generator
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import Inner, trace
-from .keys import difference, key_difference, sharing, structure_of
+from .keys import alike, difference, key_difference, sharing, structure_of, unhashable
 from .evaluate import evaluate
 from .links import attach, let_go, versions
 from .machine import Machine
@@ -47,8 +47,8 @@ def compile(step: Any = None, *, fast: bool = False, without: Sequence[str] = ()
     may be mixed freely. Where the step's code, what it reads, or the shapes of its arguments change, it is captured again (`why()`
     says what for); where a replay could not be faithful, CaptureError names the line.
 
-    fast: allow simplifications that change rounding. without: names of passes to leave out (graph.PASSES; "reuse": let no two buffers
-    share a place in memory). show: True prints the program before and after every pass. Usable as a decorator, with or without arguments.
+    fast: allow simplifications that change rounding. without: names of passes to leave out (graph.PASSES; "reuse": write over no
+    input). show: True prints the program before and after every pass. Usable as a decorator, with or without arguments.
 
     >>> @ag.compile
     ... def step(x, y):
@@ -70,6 +70,7 @@ class Compiled(Caller):
     """A function that replays captured programs; made by `compile`."""
 
     def __init__(self, step, fast=False, without=(), show=None):
+        without = (without,) if isinstance(without, str) else without
         unknown = set(without) - {*PASSES, "reuse"}
         if unknown:
             raise ValueError(f"compile: no pass is called {', '.join(sorted(unknown))}; there are {', '.join(PASSES)}, reuse")
@@ -146,11 +147,15 @@ class Compiled(Caller):
         """The Program of the gradient that was asked for last, of a compiled function whose result needs one; else None."""
         return self._latest().gradient_program
 
+    def picture(self):
+        """The program as boxes and arrows, for graph.draw."""
+        return self.program.picture()
+
     def memory(self) -> str:
         """What a run needs, known before it: the peak, the largest buffers and the lines that made them, as text."""
         return "\n\n".join(self._latest().reports())
 
-    def entry_for(self, args):
+    def _entry_for(self, args):
         """The program that would be replayed for these arguments (for over_seeds); None where it would be captured."""
         return self._find(*flatten((args, {})))[0]
 
@@ -189,8 +194,8 @@ class Compiled(Caller):
         try:
             entries = self._entries.get(key, ())
         except TypeError:
-            raise CaptureError("compile: arguments other than tensors must be hashable (numbers, strings, tuples of them); "
-                               f"got {description}") from None
+            raise CaptureError(f"compile: arguments other than tensors must be hashable (numbers, strings, tuples of them), to be compared "
+                               f"from call to call; got {unhashable(description)}: pass a tensor (ag.as_tensor)") from None
         reason = None
         for entry in entries:
             found = entry.stale(tensors)
@@ -206,16 +211,19 @@ class Compiled(Caller):
         found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs), lasting=True)
         structure = structure_of(found)
         before, count = self._candidates.get(key, (None, 0))
-        if before == structure or self._verified:
+        if before == structure or self._verified or any(alike(structure, other) for other, _ in self._candidates.values()):
             self._verified = True
             self._candidates.pop(key, None)
             plain = not kwargs and all(isinstance(a, Tensor) for a in args) and key[-1] in ((), tuple(range(len(args))))
             self._keep(key, _Entry(self, found, self._options(), Signature(args) if plain else None))
         elif count + 1 >= PATIENCE:
+            del self._candidates[key]                # whoever calls again tries again
             raise CaptureError(f"the step did something else in each of {PATIENCE} calls, so that it can't be replayed: "
                                f"{difference(before, structure)}")
         else:
             self._candidates[key] = structure, count + 1
+            while len(self._candidates) > KEPT:
+                del self._candidates[next(iter(self._candidates))]
         return found.result
 
     def _guards(self, args, kwargs):

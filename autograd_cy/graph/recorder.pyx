@@ -643,6 +643,11 @@ cdef int on_escape(object what) except -1:
     return 0
 
 
+cdef str called(object function):
+    """What a call is named in print: a function inside another, by that other one."""
+    return getattr(function, "__qualname__", getattr(function, "__name__", type(function).__name__)).partition(".<locals>")[0]
+
+
 cdef int on_call(object function, list inputs, list outputs) except -1:
     """A Python function that will be called at this place of every run: it reads the inputs and fills the outputs."""
     cdef Notes r = active
@@ -651,7 +656,7 @@ cdef int on_call(object function, list inputs, list outputs) except -1:
         return 0
     read = [r.view(t.data, t.dtype_, shape_tuple(t.layout), strides_tuple(t.layout), "r") for t in inputs]
     wrote = [r.view(t.data, t.dtype_, shape_tuple(t.layout), strides_tuple(t.layout), "w") for t in outputs]
-    r.note("call", getattr(function, "__name__", type(function).__name__), (*wrote, *read), "w" * len(wrote) + "r" * len(read),
+    r.note("call", called(function), (*wrote, *read), "w" * len(wrote) + "r" * len(read),
            (len(wrote),), (), function)
     return 0
 

@@ -70,7 +70,7 @@ class Models:
         try:
             results = [self._by_itself(0, times, args, True)] + [None] * (len(self.steps) - 1)
             show(1)
-            entry = self._first.entry_for(args)
+            entry = self._first._entry_for(args)
             if entry is not None and entry.is_step and _runs_side_by_side(entry):
                 self._train(entry, times, args, results, show)
             else:
