@@ -77,10 +77,11 @@ class Compiled(Caller):
         functools.update_wrapper(self, step, updated=())
         self.step, self._fast, self._without, self._show = step, fast, tuple(without), show
         self._entries = {}               # key -> [_Entry], the newest first
-        self._candidates = {}            # key -> (structure, number of captures), before captures agree
-        self._verified = False           # two captures agreed: the step is the same from call to call
+        self._candidates = {}            # key -> structures of the captures so far, before two agree
+        self._verified = False           # two captures agreed: with what it reads as it is, the step is the same from call to call
         self._why = "not called yet"
         self._lock = threading.RLock()
+        self._attribute = None           # of a class, where it is a method
         self._last = self.quick = None   # the entry used last; what calls it without looking further
 
     # ---- calling
@@ -166,12 +167,15 @@ class Compiled(Caller):
 
     def __get__(self, instance, owner=None):
         """A compiled method: each object has programs of its own."""
-        if instance is None:
+        if instance is None or not hasattr(self.step, "__get__"):
             return self
         bound = Compiled(self.step.__get__(instance, owner), self._fast, self._without, self._show)
-        if hasattr(instance, "__dict__"):
-            instance.__dict__[self.step.__name__] = bound         # found before this descriptor from now on
+        if hasattr(instance, "__dict__") and self._attribute is not None:
+            instance.__dict__[self._attribute] = bound            # found before this descriptor from now on
         return bound
+
+    def __set_name__(self, owner, name):
+        self._attribute = name
 
     def __reduce__(self):
         return Compiled, (self.step, self._fast, self._without, self._show)
@@ -208,20 +212,22 @@ class Compiled(Caller):
 
     def _capture(self, key, args, kwargs):
         self._explain(key)
-        found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs), lasting=True)
-        structure = structure_of(found)
-        before, count = self._candidates.get(key, (None, 0))
-        if before == structure or self._verified or any(alike(structure, other) for other, _ in self._candidates.values()):
+        guards = self._guards(args, kwargs)
+        found = trace(self.step, args, kwargs, guards=guards, lasting=True)
+        structure, before = structure_of(found), self._candidates.setdefault(key, [])
+        # Another shape of a step that is known: one capture is enough. Else two must agree, for this shape or for two.
+        if self._verified and guards is not None or structure in before or any(
+                alike(structure, other) for others in self._candidates.values() for other in others):
             self._verified = True
-            self._candidates.pop(key, None)
+            del self._candidates[key]
             plain = not kwargs and all(isinstance(a, Tensor) for a in args) and key[-1] in ((), tuple(range(len(args))))
             self._keep(key, _Entry(self, found, self._options(), Signature(args) if plain else None))
-        elif count + 1 >= PATIENCE:
+        elif len(before) + 1 >= PATIENCE:
             del self._candidates[key]                # whoever calls again tries again
             raise CaptureError(f"the step did something else in each of {PATIENCE} calls, so that it can't be replayed: "
-                               f"{difference(before, structure)}")
+                               f"{difference(before[-1], structure)}")
         else:
-            self._candidates[key] = structure, count + 1
+            before.append(structure)
             while len(self._candidates) > KEPT:
                 del self._candidates[next(iter(self._candidates))]
         return found.result
