@@ -50,21 +50,20 @@ __all__ = [n for n in dir() if not n.startswith("_")]
 
 # What is seldom used is imported at its first use. A `__getattr__` of the package would do that too, but where a module has one,
 # CPython 3.11 looks every `ag.relu` up anew, 35 ns.
-def _import_later(name):
-    import sys
-    from importlib.util import LazyLoader, find_spec, module_from_spec
+class _Later(type(_elementwise)):
+    """Stands for a module until something of it is asked for."""
 
-    path = f"{__name__}.{name}"
-    if path not in sys.modules:
-        spec = find_spec(path)
-        spec.loader = LazyLoader(spec.loader)
-        sys.modules[path] = module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[path])
-    globals()[name] = sys.modules[path]
+    def __getattr__(self, attribute):
+        from importlib import import_module
+
+        module = import_module(self.__name__)      # which takes this object's place in the package
+        vars(self).update(vars(module))
+        return getattr(module, attribute)
 
 
 for _name in ("data", "utils", "tools", "linalg", "graph"):
-    _import_later(_name)
+    if _name not in globals():
+        globals()[_name] = _Later(f"{__name__}.{_name}")
 
 
 def compile(step=None, *, fast=False, without=(), show=None):

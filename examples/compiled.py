@@ -52,7 +52,8 @@ def main(argv=None):
     start = time.perf_counter()
     losses = models.repeat(args.epochs)
     taken = time.perf_counter() - start
-    print(f"{args.models} models {taken / args.epochs / args.models * 1e6:6.2f} us a step, {int((losses[:, -1] < 0.02).sum())} of them below 0.02")
+    learned = int((losses[:, -1] < 0.02).sum())
+    print(f"{args.models} models {taken / args.epochs / args.models * 1e6:6.2f} us a step, {learned} of them below 0.02")
     return same, losses
 
 
