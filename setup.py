@@ -35,9 +35,10 @@ DIRECTIVES = {
 }
 
 # -ffp-contract=off: no fused multiply-add behind our back, so that every level gives the same bits.
+# -DNDEBUG: whoever sets CFLAGS loses it, and gets 5 % more size for assertions of Python.h.
 # -fno-thread-jumps: gcc otherwise duplicates the arms of conditionals, a quarter more work in vectorised loops.
 FLAGS = ["-fno-math-errno", "-fwrapv", *(["-fno-thread-jumps"] if GCC else []), "-fno-trapping-math", "-ffp-contract=off", "-g0",
-         "-Wno-unused-function", "-Wno-unreachable-code", "-Wno-maybe-uninitialized", "-fvisibility=hidden"]
+         "-DNDEBUG", "-Wno-unused-function", "-Wno-unreachable-code", "-Wno-maybe-uninitialized", "-fvisibility=hidden"]
 LINUX = sys.platform.startswith("linux")
 if LINUX:
     FLAGS += ["-fno-asynchronous-unwind-tables"]          # a twentieth of the installed size

@@ -48,14 +48,50 @@ inf, nan, pi, e = 1e400, 1e400 - 1e400, 3.141592653589793, 2.718281828459045
 from . import autograd, nn, optim  # noqa: E402  they build on the names above
 
 __all__ = [n for n in dir() if not n.startswith("_")]
-_LAZY = ("data", "utils", "tools", "ops", "linalg", "graph")
 
 
-def __getattr__(name):
-    if name in _LAZY:
-        import importlib
-        return importlib.import_module("." + name, __name__)
-    if name == "compile":
-        from .graph import compile
-        return compile
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# What is seldom used is imported at its first use. A `__getattr__` of the package would do that too, but where a module has one,
+# CPython 3.11 looks every `ag.relu` up anew, 35 ns.
+class _Later(type(_elementwise)):
+    """Stands for a module until something of it is asked for."""
+
+    def __getattr__(self, attribute):
+        from importlib import import_module
+
+        module = import_module(self.__name__)      # which takes this object's place in the package
+        vars(self).update(vars(module))
+        return getattr(module, attribute)
+
+
+for _name in ("data", "utils", "tools", "linalg", "graph"):
+    if _name not in globals():
+        globals()[_name] = _Later(f"{__name__}.{_name}")
+
+
+def compile(step=None, *, fast=False, without=(), show=None):
+    """graph.compile: make a function that replays `step` at the speed of the kernels in it."""
+    from .graph import compile
+
+    globals()["compile"] = compile
+    return compile(step, fast=fast, without=without, show=show)
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    """graph.cond: true_fn(*operands) if pred else false_fn(*operands), chosen anew at every replay of a captured step."""
+    from . import graph
+
+    return graph.cond(pred, true_fn, false_fn, operands)
+
+
+def while_loop(cond_fn, body_fn, carried):
+    """graph.while_loop: carried = body_fn(*carried) while cond_fn(*carried)."""
+    from . import graph
+
+    return graph.while_loop(cond_fn, body_fn, carried)
+
+
+def scan(f, init, xs):
+    """graph.scan: carry, y = f(carry, x) for every x along the first dimension of xs."""
+    from . import graph
+
+    return graph.scan(f, init, xs)

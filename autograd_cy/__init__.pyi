@@ -153,7 +153,7 @@ from .engine.shape import (
     unsqueeze as unsqueeze,
 )
 from .engine.tensor import Tensor as Tensor
-from .graph import compile as compile
+from .graph import compile as compile, cond as cond, scan as scan, while_loop as while_loop
 from .kernels.gemm import (
     get_num_threads as get_num_threads,
     set_num_threads as set_num_threads,

@@ -30,7 +30,8 @@ def new_step(dtype):
 def parts(dtype):
     """{part: seconds} of one capture that is made ready to run."""
     from autograd_cy.graph.capture import trace
-    from autograd_cy.graph.machine import Machine, evaluate
+    from autograd_cy.graph.evaluate import evaluate
+    from autograd_cy.graph.machine import Machine
     from autograd_cy.graph.passes import optimise
     from autograd_cy.graph.plan import plan
 

@@ -191,19 +191,20 @@ def mlp(x, labels, parameters, moments, double lr, long long done, Py_ssize_t ep
     parameters: [weight, bias, weight, bias ...] in PyTorch's layout; moments: two arrays for each of them.
     """
     cdef int dt = code(x)
-    cdef Py_ssize_t item = x.itemsize, n = x.shape[0], row, epoch, size
+    cdef Py_ssize_t item = x.itemsize, n = x.shape[0], row, epoch
     cdef int k, count = len(parameters) // 2
     cdef Layer layers[MAX_LAYERS]
-    cdef Layer* l
+    cdef Layer* at
     if count > MAX_LAYERS:
         raise ValueError(f"limit: at most {MAX_LAYERS} layers")
     keep = []
     for k in range(count):
-        l = &layers[k]
-        l.o, l.i = parameters[2 * k].shape
-        l.w, l.dw, l.mw, l.vw = data(parameters[2 * k]), room(keep, x.dtype, l.o * l.i), data(moments[4 * k]), data(moments[4 * k + 1])
-        l.b, l.db, l.mb, l.vb = data(parameters[2 * k + 1]), room(keep, x.dtype, l.o), data(moments[4 * k + 2]), data(moments[4 * k + 3])
-        l.out, l.dout = room(keep, x.dtype, n * l.o), room(keep, x.dtype, n * l.o)
+        at = &layers[k]
+        at.o, at.i = parameters[2 * k].shape
+        at.w, at.mw, at.vw = data(parameters[2 * k]), data(moments[4 * k]), data(moments[4 * k + 1])
+        at.b, at.mb, at.vb = data(parameters[2 * k + 1]), data(moments[4 * k + 2]), data(moments[4 * k + 3])
+        at.dw, at.db = room(keep, x.dtype, at.o * at.i), room(keep, x.dtype, at.o)
+        at.out, at.dout = room(keep, x.dtype, n * at.o), room(keep, x.dtype, n * at.o)
     cdef char* px = data(x)
     cdef const long long* targets = <const long long*> data(labels)
     cdef char* losses = room(keep, x.dtype, n)
@@ -222,37 +223,37 @@ def mlp(x, labels, parameters, moments, double lr, long long done, Py_ssize_t ep
         for epoch in range(epochs):
             below = px
             for k in range(count):
-                l = &layers[k]
-                gemm_run(dt, 0, 1, 1, n, l.o, l.i, below, l.i, 0, l.w, l.i, 0, l.out, l.o, 0)
+                at = &layers[k]
+                gemm_run(dt, 0, 1, 1, n, at.o, at.i, below, at.i, 0, at.w, at.i, 0, at.out, at.o, 0)
                 for row in range(n):
-                    binary(add, l.o, l.out + row * l.o * item, l.out + row * l.o * item, l.b)
+                    binary(add, at.o, at.out + row * at.o * item, at.out + row * at.o * item, at.b)
                 if k < count - 1:
-                    unary(relu, n * l.o, l.out, l.out)
-                below = l.out
-            l = &layers[count - 1]
-            K.cross_entropy(dt, n, l.o, l.out, targets, NULL, -100, 0, probabilities, losses, NULL)
+                    unary(relu, n * at.o, at.out, at.out)
+                below = at.out
+            at = &layers[count - 1]
+            K.cross_entropy(dt, n, at.o, at.out, targets, NULL, -100, 0, probabilities, losses, NULL)
             K.reduce(REDUCE_MEAN, dt, 1, &n, losses, &one, ptotal, &zero, 0)
-            K.cross_entropy_backward(dt, n, l.o, pfactor, 0, probabilities, targets, NULL, -100, 0, l.dout)
+            K.cross_entropy_backward(dt, n, at.o, pfactor, 0, probabilities, targets, NULL, -100, 0, at.dout)
             for k in range(count - 1, -1, -1):
-                l = &layers[k]
+                at = &layers[k]
                 below = px if k == 0 else layers[k - 1].out
-                gemm_run(dt, 1, 0, 1, l.o, l.i, n, l.dout, l.o, 0, below, l.i, 0, l.dw, l.i, 0)
-                matrix[0], matrix[1], strides[0], strides[1], columns[0], columns[1] = n, l.o, l.o, 1, 0, 1
-                K.reduce(REDUCE_SUM, dt, 2, matrix, l.dout, strides, l.db, columns, 0)
+                gemm_run(dt, 1, 0, 1, at.o, at.i, n, at.dout, at.o, 0, below, at.i, 0, at.dw, at.i, 0)
+                matrix[0], matrix[1], strides[0], strides[1], columns[0], columns[1] = n, at.o, at.o, 1, 0, 1
+                K.reduce(REDUCE_SUM, dt, 2, matrix, at.dout, strides, at.db, columns, 0)
                 if k:
-                    gemm_run(dt, 0, 0, 1, n, l.i, l.o, l.dout, l.o, 0, l.w, l.i, 0, layers[k - 1].dout, l.i, 0)
-                    binary(drelu, n * l.i, layers[k - 1].dout, layers[k - 1].dout, below)
+                    gemm_run(dt, 0, 0, 1, n, at.i, at.o, at.dout, at.o, 0, at.w, at.i, 0, layers[k - 1].dout, at.i, 0)
+                    binary(drelu, n * at.i, layers[k - 1].dout, layers[k - 1].dout, below)
             for k in range(count):
-                l = &layers[k]
-                K.adam(dt, l.o * l.i, l.w, l.dw, l.mw, l.vw, NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
-                K.adam(dt, l.o, l.b, l.db, l.mb, l.vb, NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
+                at = &layers[k]
+                K.adam(dt, at.o * at.i, at.w, at.dw, at.mw, at.vw, NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
+                K.adam(dt, at.o, at.b, at.db, at.mb, at.vb, NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
     return float(total[0])
 
 
 def chain(x, a, double lr, Py_ssize_t length, Py_ssize_t epochs):
     """Descend from x along the sum of x * a * a ... (`length` products of equally large arrays); returns the last loss."""
     cdef int dt = code(x)
-    cdef Py_ssize_t size = x.size, epoch, k, one = 1, zero = 0
+    cdef Py_ssize_t size = x.size, epoch, _, one = 1, zero = 0
     work, total, ones = np.empty_like(x), np.zeros(1, x.dtype), np.ones_like(x)
     cdef char* px = data(x)
     cdef char* pa = data(a)
@@ -263,11 +264,11 @@ def chain(x, a, double lr, Py_ssize_t length, Py_ssize_t epochs):
     with nogil:
         for epoch in range(epochs):
             binary(mul, size, pt, px, pa)
-            for k in range(length - 1):
+            for _ in range(length - 1):
                 binary(mul, size, pt, pt, pa)
             K.reduce(REDUCE_SUM, dt, 1, &size, pt, &one, ptotal, &zero, 0)
             binary(mul, size, pt, pones, pa)
-            for k in range(length - 1):
+            for _ in range(length - 1):
                 binary(mul, size, pt, pt, pa)
             K.sgd(dt, size, px, pt, NULL, lr, 0, 0, 0, 0, 0, epoch == 0)
     return float(total[0])

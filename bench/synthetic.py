@@ -62,7 +62,7 @@ def eager(lib, name, engine="", cold=False, wrap=None):
 
         def step():
             loss = objective(w)
-            loss.backward(**going_back)
+            loss.backward(**going_back) if going_back else loss.backward()        # ** costs 0.2 us
             with lib.no_grad():
                 w.sub_(w.grad, alpha=training.lr)
             w.grad = None

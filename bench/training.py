@@ -71,8 +71,8 @@ class Outcome:
 
 
 def options(engine, weights):
-    """What backward() is called with for an engine."""
-    if engine in ("", *COMPILED):
+    """What backward() is called with for an engine; the iterative one is the default."""
+    if engine in ("", "iterative", *COMPILED):
         return {}
     return {"engine": "iterative", "inputs": weights} if engine == "restricted" else {"engine": engine}
 

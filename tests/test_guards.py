@@ -1058,7 +1058,7 @@ def test_iterators_are_refused():
 
 
 def test_large_arrays_are_listed():
-    small, large = np.zeros(3), np.zeros(1000)
+    small, large = np.zeros(3), np.zeros(10_000)
 
     def step():
         return small, large

@@ -2,9 +2,13 @@
 #
 # Relies on node, tensor, gradients. backward.pyx starts passes and gives the leaves their gradients; the recursive engine is recursion.pyx.
 #
+# Above 500 lines because adding gradients and the state of a pass are one thing: who owns a gradient decides whether it is copied.
+#
 # One answer from every engine: contributions to a gradient are added in the order of their consumers' sequence numbers, latest
 # first, and by input number within one consumer. The iterative engine gets this order from a heap of nodes keyed by sequence number:
 # as every edge leads to a smaller number, a node that is taken from the heap has received all its contributions, without counting.
+#
+# Above 500 lines because the engine's inner loop and what it calls must be one module to be inlined.
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject

@@ -332,14 +332,14 @@ cdef void add_bias(Tensor out, Tensor bias) noexcept:
     cdef const Loop* loops = &K.loops[ADD_LOOP][out.dtype_][0]
     cdef Operand operands[3]
     cdef Py_ssize_t strides[2]
-    cdef Py_ssize_t rows = out.layout.dims[0], cols = out.layout.dims[1], i
+    cdef Py_ssize_t rows = out.layout.dims[0], cols = out.layout.dims[1], _
     cdef char* p[3]
     if rows <= FEW_ROWS and bias.layout.flags & CONTIGUOUS and not recording():
         p[0], p[1], p[2] = out.data, out.data, bias.data
         if cols == 1:
             loops[LAST_SCALAR](rows, p, NULL)
             return
-        for i in range(rows):
+        for _ in range(rows):
             loops[ALL_VECTORS](cols, p, NULL)
             p[0] += cols * itemsize_of(out.dtype_)
             p[1] = p[0]

@@ -1,9 +1,13 @@
 # One call per optimiser step: walks parameter groups and state, checks, and runs the fused update kernels.
 #
+# Above 500 lines because the optimisers share states, checks and what is remembered of dicts, and are read side by side.
+#
 # Relies on tensor and on the kernels through `K`.  optim relies on it.
 # Options and state are read from Python's own dicts at every step, because schedules and users change them (where CPython numbers the
 # versions of its dicts, what was read from the same version is kept); the state of a parameter is an object with C fields, which a
 # dict of boxed values would make three times as slow to read and write.
+#
+# Above 500 lines because each optimiser has its state, its options and its walk here, and they share the checks.
 
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject

@@ -81,8 +81,8 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
         _refuse_what_changes(guards, calls)
     for value in other_values(tree) if lasting else ():
         if not isinstance(value, PLAIN):
-            raise CaptureError(f"the captured step returns {type(value).__name__} objects; a replay can return tensors and plain values only, "
-                               f"alone or in tuples, lists and dicts")
+            raise CaptureError(f"the captured step returns {type(value).__name__} objects; a replay can return tensors and plain values "
+                               f"only, alone or in tuples, lists and dicts")
     names = guards.tensors()
     recording.give_names(names)
     number = {id(t): k for k, t in enumerate(arguments)}
@@ -235,7 +235,7 @@ def _refuse_what_changes(guards, calls):
     if calls.impure:
         name, filename, line = calls.impure[0]
         raise CaptureError(f"{name}() is called inside a captured step, at {filename}:{line}; a replay would not call it. Call it outside "
-                           f"of the step, or through graph.wall()")
+                           f"of the step, or through ag.graph.wall()")
     changed = guards.changes()
     if changed:
         raise CaptureError(f"the captured step itself changes what it reads: {'; '.join(changed[:3])}. A replay would not repeat that: "

@@ -5,6 +5,7 @@ guards (noticing that something it depends on has changed). Everything here deci
 """
 
 import functools
+import operator
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,23 +18,20 @@ from autograd_cy.engine.random import default_generator
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import Inner, trace
-from .keys import difference, key_difference, sharing, structure_of
+from .keys import alike, difference, key_difference, sharing, structure_of, unhashable
 from .evaluate import evaluate
-from .links import (
-    Caller, Replayer, Signature, StateWatch, attach, bind_gradients, clear_gradients, deliver_gradients, let_go, moved, prepare_gradients, versions,
-)
+from .links import attach, let_go, versions
 from .machine import Machine
 from .passes import PASSES, optimise
 from .plan import memory_report, plan
 from .program import EXTERNAL, LOCAL, Program
 from .recorder import is_capturing
-from .results import bar_of, copies, joined, stacked
+from .replay import Caller, Replayer, Signature, StateWatch, moved
+from .results import bar_of, copies, joined, run_many, stacked
 from .trees import HOLE, flatten, unflatten
 
-AGREEING = 2              # captures that must agree before the first replay: a number that changes from call to call shows here
-PATIENCE = 6              # captures without agreement before that is an error
+PATIENCE = 6              # captures of which no two in a row agree before that is an error
 KEPT = 64                 # programs per compiled function; a new one drops the oldest
-SLICE = 0.05              # seconds between looks at signals (Ctrl-C) in a long repeat
 
 
 @overload
@@ -49,8 +47,8 @@ def compile(step: Any = None, *, fast: bool = False, without: Sequence[str] = ()
     may be mixed freely. Where the step's code, what it reads, or the shapes of its arguments change, it is captured again (`why()`
     says what for); where a replay could not be faithful, CaptureError names the line.
 
-    fast: allow simplifications that change rounding. without: names of passes to leave out (graph.PASSES; "reuse": let no two buffers
-    share a place in memory). show: True prints the program before and after every pass. Usable as a decorator, with or without arguments.
+    fast: allow simplifications that change rounding. without: names of passes to leave out (graph.PASSES; "reuse": write over no
+    input). show: True prints the program before and after every pass. Usable as a decorator, with or without arguments.
 
     >>> @ag.compile
     ... def step(x, y):
@@ -72,16 +70,18 @@ class Compiled(Caller):
     """A function that replays captured programs; made by `compile`."""
 
     def __init__(self, step, fast=False, without=(), show=None):
+        without = (without,) if isinstance(without, str) else without
         unknown = set(without) - {*PASSES, "reuse"}
         if unknown:
             raise ValueError(f"compile: no pass is called {', '.join(sorted(unknown))}; there are {', '.join(PASSES)}, reuse")
         functools.update_wrapper(self, step, updated=())
         self.step, self._fast, self._without, self._show = step, fast, tuple(without), show
         self._entries = {}               # key -> [_Entry], the newest first
-        self._candidates = {}            # key -> (structure, number of captures), before captures agree
-        self._verified = False           # two captures agreed: the step is the same from call to call
+        self._candidates = {}            # key -> structures of the captures so far, before two agree
+        self._verified = False           # two captures agreed: with what it reads as it is, the step is the same from call to call
         self._why = "not called yet"
         self._lock = threading.RLock()
+        self._attribute = None           # of a class, where it is a method
         self._last = self.quick = None   # the entry used last; what calls it without looking further
 
     # ---- calling
@@ -103,7 +103,7 @@ class Compiled(Caller):
 
         progress: show a bar on the terminal (tqdm, where it is installed).
         """
-        times = int(times)
+        times = operator.index(times)
         if times < 0:
             raise ValueError(f"repeat: expected a number of steps of at least 0, got {times}")
         bar = bar_of(times, progress)
@@ -148,11 +148,15 @@ class Compiled(Caller):
         """The Program of the gradient that was asked for last, of a compiled function whose result needs one; else None."""
         return self._latest().gradient_program
 
+    def picture(self):
+        """The program as boxes and arrows, for graph.draw."""
+        return self.program.picture()
+
     def memory(self) -> str:
         """What a run needs, known before it: the peak, the largest buffers and the lines that made them, as text."""
         return "\n\n".join(self._latest().reports())
 
-    def entry_for(self, args):
+    def _entry_for(self, args):
         """The program that would be replayed for these arguments (for over_seeds); None where it would be captured."""
         return self._find(*flatten((args, {})))[0]
 
@@ -163,12 +167,15 @@ class Compiled(Caller):
 
     def __get__(self, instance, owner=None):
         """A compiled method: each object has programs of its own."""
-        if instance is None:
+        if instance is None or not hasattr(self.step, "__get__"):
             return self
         bound = Compiled(self.step.__get__(instance, owner), self._fast, self._without, self._show)
-        if hasattr(instance, "__dict__"):
-            instance.__dict__[self.step.__name__] = bound         # found before this descriptor from now on
+        if hasattr(instance, "__dict__") and self._attribute is not None:
+            instance.__dict__[self._attribute] = bound            # found before this descriptor from now on
         return bound
+
+    def __set_name__(self, owner, name):
+        self._attribute = name
 
     def __reduce__(self):
         return Compiled, (self.step, self._fast, self._without, self._show)
@@ -191,8 +198,8 @@ class Compiled(Caller):
         try:
             entries = self._entries.get(key, ())
         except TypeError:
-            raise CaptureError("compile: arguments other than tensors must be hashable (numbers, strings, tuples of them); "
-                               f"got {description}") from None
+            raise CaptureError(f"compile: arguments other than tensors must be hashable (numbers, strings, tuples of them), to be compared "
+                               f"from call to call; got {unhashable(description)}: pass a tensor (ag.as_tensor)") from None
         reason = None
         for entry in entries:
             found = entry.stale(tensors)
@@ -205,19 +212,24 @@ class Compiled(Caller):
 
     def _capture(self, key, args, kwargs):
         self._explain(key)
-        found = trace(self.step, args, kwargs, guards=self._guards(args, kwargs), lasting=True)
-        structure = structure_of(found)
-        before, count = self._candidates.get(key, (None, 0))
-        if before == structure or self._verified:
+        guards = self._guards(args, kwargs)
+        found = trace(self.step, args, kwargs, guards=guards, lasting=True)
+        structure, before = structure_of(found), self._candidates.setdefault(key, [])
+        # Another shape of a step that is known: one capture is enough. Else two must agree, for this shape or for two.
+        if self._verified and guards is not None or structure in before or any(
+                alike(structure, other) for others in self._candidates.values() for other in others):
             self._verified = True
-            self._candidates.pop(key, None)
+            del self._candidates[key]
             plain = not kwargs and all(isinstance(a, Tensor) for a in args) and key[-1] in ((), tuple(range(len(args))))
             self._keep(key, _Entry(self, found, self._options(), Signature(args) if plain else None))
-        elif count + 1 >= PATIENCE:
+        elif len(before) + 1 >= PATIENCE:
+            del self._candidates[key]                # whoever calls again tries again
             raise CaptureError(f"the step did something else in each of {PATIENCE} calls, so that it can't be replayed: "
-                               f"{difference(before, structure)}")
+                               f"{difference(before[-1], structure)}")
         else:
-            self._candidates[key] = structure, count + 1
+            before.append(structure)
+            while len(self._candidates) > KEPT:
+                del self._candidates[next(iter(self._candidates))]
         return found.result
 
     def _guards(self, args, kwargs):
@@ -471,37 +483,6 @@ class _Call:
         sources = entry.sources_of(self.tensors)
         arguments = [t for t in inner if t.requires_grad]
         return Inner([result[k] for k in entry.graph.numbers], arguments + sources[len(arguments):], sources).differentiate(gradients)
-
-
-def run_many(entry, instance, updates, leaves, kept, times, tensors, progress=None):
-    """`times` runs of a step on one instance; flat results stacked. What is interrupted ends after a whole step."""
-    machine = entry.machine
-    instance.bind_inputs(tensors)
-    if updates:
-        instance.refresh(updates)
-    for i in entry.own_results:
-        instance.fresh(i, times)
-    bind_gradients(instance, kept)
-    prepare_gradients(instance, leaves)
-    stacks = [instance.tensor(view, (times,), machine.buffers[machine.index[view.buffer]].nbytes) for view in entry.outputs]
-    done, size, failed = 0, min(times, 16), True
-    try:
-        while done < times:
-            size, start = min(size, times - done), time.perf_counter()
-            instance.run(size, entry.own_results)
-            done += size
-            if progress is not None:
-                progress(done)
-            size = max(1, min(size * 8, int(size * SLICE / max(time.perf_counter() - start, 1e-9))))
-        failed = False
-    except KeyboardInterrupt:
-        failed = False
-        raise
-    finally:
-        for i in entry.own_results:
-            instance.fresh(i)
-        (clear_gradients if failed else functools.partial(deliver_gradients, instance))(leaves)
-    return stacks
 
 
 # ---- small things

@@ -11,8 +11,9 @@ import numpy as np
 from autograd_cy.engine.creation import tensor
 
 from .program import EXTERNAL, Buffer, Instruction, Program, View
+from .trees import HOLE
 
-VERSION = 1
+VERSION = 2
 
 
 def to_json(program: Program) -> str:
@@ -26,7 +27,8 @@ def to_json(program: Program) -> str:
         buffers.append([b.id, b.kind, b.nbytes, b.name, None if content is None else base64.b64encode(content).decode()])
     return json.dumps({"version": VERSION, "title": program.title, "buffers": buffers,
                        "instructions": [_instruction(i) for i in program.instructions], "inputs": program.inputs,
-                       "outputs": program.outputs, "gradients": program.gradients, "pinned": sorted(program.pinned)})
+                       "outputs": program.outputs, "gradients": program.gradients, "pinned": sorted(program.pinned),
+                       "tree": _tree(program.tree)})
 
 
 def _instruction(i):
@@ -49,7 +51,28 @@ def from_json(text: str) -> Program:
         buffers.append(Buffer(id, kind, nbytes, name, content, owner))
     return Program(tuple(buffers), tuple(map(_to_instruction, data["instructions"])), tuple(map(_to_view, data["inputs"])),
                    tuple(map(_to_view, data["outputs"])), tuple((name, _to_view(v)) for name, v in data["gradients"]),
-                   frozenset(data["pinned"]), data["title"])
+                   frozenset(data["pinned"]), data["title"], _to_tree(data["tree"]))
+
+
+def _tree(tree):
+    """How the outputs make up the result; named tuples become tuples, other values than plain ones None."""
+    if tree is None or tree is HOLE:
+        return tree and "tensor"
+    if tree[0] is None:
+        return ["value", tree[1] if isinstance(tree[1], (bool, int, float, str)) else None]
+    if len(tree) == 3:
+        return ["dict", list(tree[1]), [_tree(part) for part in tree[2]]]
+    return ["list" if issubclass(tree[0], list) else "tuple", [_tree(part) for part in tree[1]]]
+
+
+def _to_tree(tree):
+    if tree is None or tree == "tensor":
+        return tree and HOLE
+    if tree[0] == "value":
+        return None, tree[1], type(tree[1])
+    if tree[0] == "dict":
+        return dict, tuple(tree[1]), tuple(map(_to_tree, tree[2]))
+    return {"list": list, "tuple": tuple}[tree[0]], tuple(map(_to_tree, tree[1]))
 
 
 def _to_view(v):

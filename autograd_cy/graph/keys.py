@@ -1,9 +1,10 @@
 """When two captures, or two sets of arguments, are alike; and where they differ, in words.
 
-Relies on program.py only. compile relies on it.
+Relies on program.py and trees.py only. compile relies on it.
 """
 
 from .program import EXTERNAL
+from .trees import other_values
 
 
 def sharing(tensors):
@@ -19,6 +20,26 @@ def structure_of(found):
     kept = {buffer for _, buffer in found.kept}                    # gradients may be other memory at each call
     external = tuple(b.owner.data_ptr() for b in found.program.buffers if b.kind == EXTERNAL and b.id not in kept)
     return found.program.structure(), found.tree, external
+
+
+def alike(structure, other):
+    """Whether two captures for other shapes did the same with the same numbers: the step is the same from call to call."""
+    return _without_shapes(structure) == _without_shapes(other)
+
+
+def _without_shapes(structure):
+    (_, body, _, buffers), tree, external = structure
+    return [(kernel, name, roles, numbers) for kernel, name, _, roles, _, numbers in body], [b[3] for b in buffers], tree, external
+
+
+def unhashable(description):
+    """The kind of the first value in a description of arguments that can't be hashed."""
+    for value in other_values(description):
+        try:
+            hash(value)
+        except TypeError:
+            return f"a {type(value).__name__}"
+    return "a structure that can't be hashed"
 
 
 def difference(before, now):

@@ -92,7 +92,7 @@ def _single(instruction, has_loop):
 
 def _is_alone(view):
     """Whether it shows one value only."""
-    return view.numel == 1 or not any(view.strides)
+    return not any(stride for size, stride in zip(view.shape, view.strides, strict=True) if size != 1)
 
 
 def _variant(alone, n):

@@ -634,13 +634,18 @@ cdef void note_update(const char* kernel, int dtype, Py_ssize_t n, char* p, cons
 cdef int refuse(object what) except -1:
     raise CaptureError(f"{what} brings a tensor's value to Python inside a captured step, where a replay could not follow what the "
                        f"program then does with it; at {place(user_line())}. Return the tensor and look at it after the step, use "
-                       f"where() or graph.cond() for a choice, or graph.wall() for code that must run at its place")
+                       f"where() or ag.cond() for a choice, or ag.graph.wall() for code that must run at its place")
 
 
 cdef int on_escape(object what) except -1:
     if mine():
         return refuse(what)
     return 0
+
+
+cdef str called(object function):
+    """What a call is named in print: a function inside another, by that other one."""
+    return getattr(function, "__qualname__", getattr(function, "__name__", type(function).__name__)).partition(".<locals>")[0]
 
 
 cdef int on_call(object function, list inputs, list outputs) except -1:
@@ -651,7 +656,7 @@ cdef int on_call(object function, list inputs, list outputs) except -1:
         return 0
     read = [r.view(t.data, t.dtype_, shape_tuple(t.layout), strides_tuple(t.layout), "r") for t in inputs]
     wrote = [r.view(t.data, t.dtype_, shape_tuple(t.layout), strides_tuple(t.layout), "w") for t in outputs]
-    r.note("call", getattr(function, "__name__", type(function).__name__), (*wrote, *read), "w" * len(wrote) + "r" * len(read),
+    r.note("call", called(function), (*wrote, *read), "w" * len(wrote) + "r" * len(read),
            (len(wrote),), (), function)
     return 0
 

@@ -1,12 +1,18 @@
-"""Results of many calls put together, and the bar that shows how far they are.
+"""Many runs of a step, their results put together, and the bar that shows how far they are.
 
-Relies on trees and on the engine's joins. compile and seeds rely on it.
+Relies on trees, replay and on the engine's joins. compile and seeds rely on it.
 """
+
+import functools
+import time
 
 from autograd_cy.engine.creation import empty
 from autograd_cy.engine.joins import cat, stack
 
+from .replay import bind_gradients, clear_gradients, deliver_gradients, prepare_gradients
 from .trees import HOLE, flatten, unflatten
+
+SLICE = 0.05              # seconds between looks at signals (Ctrl-C) in a long repeat
 
 
 def copies(tree):
@@ -47,3 +53,34 @@ def bar_of(total, progress):
         if shown.total is not None and done >= shown.total:
             shown.close()
     return move
+
+
+def run_many(entry, instance, updates, leaves, kept, times, tensors, progress=None):
+    """`times` runs of a step on one instance; flat results stacked. What is interrupted ends after a whole step."""
+    machine = entry.machine
+    instance.bind_inputs(tensors)
+    if updates:
+        instance.refresh(updates)
+    for i in entry.own_results:
+        instance.fresh(i, times)
+    bind_gradients(instance, kept)
+    prepare_gradients(instance, leaves)
+    stacks = [instance.tensor(view, (times,), machine.buffers[machine.index[view.buffer]].nbytes) for view in entry.outputs]
+    done, size, failed = 0, min(times, 16), True
+    try:
+        while done < times:
+            size, start = min(size, times - done), time.perf_counter()
+            instance.run(size, entry.own_results)
+            done += size
+            if progress is not None:
+                progress(done)
+            size = max(1, min(size * 8, int(size * SLICE / max(time.perf_counter() - start, 1e-9))))
+        failed = False
+    except KeyboardInterrupt:
+        failed = False
+        raise
+    finally:
+        for i in entry.own_results:
+            instance.fresh(i)
+        (clear_gradients if failed else functools.partial(deliver_gradients, instance))(leaves)
+    return stacks

@@ -13,10 +13,10 @@ from autograd_cy.engine.joins import stack
 from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.random import default_generator
 
-from .compile import Compiled, run_many
-from .links import StateWatch, moved
+from .compile import Compiled
 from .program import EXTERNAL
-from .results import bar_of, copies, joined, stacked
+from .replay import StateWatch, moved
+from .results import bar_of, copies, joined, run_many, stacked
 from .trees import flatten, unflatten
 
 
@@ -70,7 +70,7 @@ class Models:
         try:
             results = [self._by_itself(0, times, args, True)] + [None] * (len(self.steps) - 1)
             show(1)
-            entry = self._first.entry_for(args)
+            entry = self._first._entry_for(args)
             if entry is not None and entry.is_step and _runs_side_by_side(entry):
                 self._train(entry, times, args, results, show)
             else:

@@ -28,7 +28,7 @@ from .watch import Watch
 
 MAX_OBJECTS = 10_000
 MAX_VALUES = 200_000
-SMALL_ARRAY = 1024           # bytes up to which an array is compared by its contents
+SMALL_ARRAY = 65536          # bytes up to which an array is compared by its contents: 3 us at every call
 
 # Options of an optimizer that choose among kernels; the numbers (lr, betas, weight_decay ...) are read at every replay.
 STRUCTURE = ("momentum", "nesterov", "amsgrad", "maximize", "centered", "decoupled_weight_decay")

@@ -2,6 +2,9 @@
 #
 # Relies on nothing. calling.py and module.py rely on it.
 
+from typing_extensions import disjoint_base
+
+@disjoint_base
 class Callable: ...
 
 def call_directly(cls: type) -> None: ...

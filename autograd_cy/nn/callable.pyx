@@ -7,7 +7,6 @@
 # that a `__call__` may be assigned at any time.
 
 cimport cython
-from cpython.object cimport PyObject
 
 cdef extern from *:
     """
