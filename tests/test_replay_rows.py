@@ -170,7 +170,7 @@ IN_PLACE = [s for s in SAMPLES if s.elementwise and s.name == s.op and hasattr(a
 @pytest.mark.parametrize("sample", IN_PLACE, ids=lambda s: f"{s.name}_")
 def test_in_place(sample):
     """The row over a copy of its first input, and over a half of it."""
-    numbers = {"clamp": (-0.5, 1.0)}.get(sample.op, ())
+    numbers = {"clamp": (-0.5, 1.0), "threshold": (0.5, 20.0), "polygamma": (2,)}.get(sample.op, ())
     run = lambda x, *others: getattr(x, f"{sample.op}_")(*others, *numbers)
 
     def half(x, *others):

@@ -14,8 +14,8 @@ from autograd_cy.engine.tensor import OPCODES
 
 cdef int WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
 cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], POLYGAMMA = OPCODES["polygamma"], PRELU = OPCODES["prelu"]
-INF = float("inf")
-LARGEST = {"float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
+cdef object INF = float("inf")
+cdef dict LARGEST = {"float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
 
 
 def where_rows(condition, a, b):

@@ -10,7 +10,10 @@ from ..array.dtypes import DTYPES, DType, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
-from . import backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, shape, windows
+from . import (
+    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, shape,
+    windows,
+)
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
 from .tensor import Tensor, put_into_type
@@ -245,7 +248,8 @@ METHODS |= {f.__name__: f for f in (
 )}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
             "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,
-            "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid, "polygamma": choose.polygamma_method,
+            "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
+            "polygamma": choose.polygamma_method,
             "clip": clamp, "clip_": clamp_, "greater": elementwise.gt, "less": elementwise.lt, "not_equal": elementwise.ne,
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
             "T": property(_T), "mT": property(shape.swap_axes),
@@ -260,7 +264,8 @@ for _name, _function in METHODS.items():
 
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
 FUNCTIONS.update({
-    "where": _rule_where, "pow": choose.pow_row, "polygamma": choose.polygamma_row, "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape,
+    "where": _rule_where, "pow": choose.pow_row, "polygamma": choose.polygamma_row,
+    "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape,
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
     "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,

@@ -17,7 +17,8 @@ FLOATS = DTYPES[:2]
 _BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "integer": DTYPES[2:5], "integral": DTYPES[2:], "all": DTYPES}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _MATH = ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan",
-         "sigmoid", "logsigmoid", "softplus", "erf", "erfc", "erfinv", "lgamma", "digamma", "sqrt", "rsqrt", "abs", "sign", "floor", "ceil", "round", "trunc")
+         "sigmoid", "logsigmoid", "softplus", "erf", "erfc", "erfinv", "lgamma", "digamma", "sqrt", "rsqrt",
+         "abs", "sign", "floor", "ceil", "round", "trunc")
 _MATH2 = ["atan2", "pow", "floor_divide", "remainder", "maximum", "minimum", "polygamma", "hypot", "copysign", "fmod", "nextafter"]
 _CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "minimum", "copysign"}     # an instruction or a few
 _INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximum": 2, "minimum": 2, "pow": 2, "fmod": 2,

@@ -330,7 +330,7 @@ def test_normalize_and_the_like():
     (nn.PReLU(), lambda x: F.prelu(x, ag.tensor([0.25], dtype=x.dtype))), (nn.GLU(0), lambda x: F.glu(x, 0)),
     (nn.Softmin(1), lambda x: F.softmin(x, 1)),
 ], ids=lambda v: type(v).__name__ if isinstance(v, nn.Module) else "")
-def test_activations(layer, f):
+def test_more_activations(layer, f):
     x = t(np.linspace(-4, 4, 12).reshape(4, 3))
     layer = layer.double()
     np.testing.assert_array_equal(array(layer(x)), array(f(x)))
