@@ -43,6 +43,9 @@ swapaxes, multiply, subtract, divide, true_divide, negative = transpose, _elemen
 absolute, greater, less, not_equal, clip, mm, bmm, dot, mv = (
     _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp, matmul, matmul, matmul, matmul)
 concat = concatenate = cat
+arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh, fix = (
+    _elementwise.asin, _elementwise.acos, _elementwise.atan, _elementwise.atan2, _elementwise.asinh, _elementwise.acosh, _elementwise.atanh,
+    _elementwise.trunc)
 inf, nan, pi, e = 1e400, 1e400 - 1e400, 3.141592653589793, 2.718281828459045
 
 from . import autograd, nn, optim  # noqa: E402  they build on the names above
@@ -63,7 +66,7 @@ class _Later(type(_elementwise)):
         return getattr(module, attribute)
 
 
-for _name in ("data", "utils", "tools", "linalg", "graph"):
+for _name in ("data", "utils", "tools", "linalg", "special", "graph"):
     if _name not in globals():
         globals()[_name] = _Later(f"{__name__}.{_name}")
 

@@ -10,6 +10,7 @@ from . import autograd as autograd
 from . import data as data
 from . import graph as graph
 from . import linalg as linalg
+from . import special as special
 from . import nn as nn
 from . import ops as ops
 from . import optim as optim
@@ -164,6 +165,14 @@ from .engine.elementwise import abs as _abs
 from .engine.elementwise import gt as _gt
 from .engine.elementwise import lt as _lt
 from .engine.elementwise import ne as _ne
+from .engine.elementwise import asin as _asin
+from .engine.elementwise import acos as _acos
+from .engine.elementwise import atan as _atan
+from .engine.elementwise import atan2 as _atan2
+from .engine.elementwise import asinh as _asinh
+from .engine.elementwise import acosh as _acosh
+from .engine.elementwise import atanh as _atanh
+from .engine.elementwise import trunc as _trunc
 from .engine.methods import sub as _sub
 from .engine.methods import div as _div
 from .engine.shape import transpose as _transpose
@@ -290,6 +299,14 @@ dtype = _DType
 multiply = _mul
 negative = _neg
 absolute = _abs
+arcsin = _asin
+arccos = _acos
+arctan = _atan
+arctan2 = _atan2
+arcsinh = _asinh
+arccosh = _acosh
+arctanh = _atanh
+fix = _trunc
 greater = _gt
 less = _lt
 not_equal = _ne

@@ -449,7 +449,7 @@ def same_where_theirs_is_a_number(ours, theirs, dtype, what):
 def test_rows_of_one_input(call, dtype):
     results = []
     low = {"acosh": 1.0}.get(call, -np.inf)           # below, a gradient of NaN is as good as PyTorch's number
-    values = VALUES[np.isnan(VALUES) | (VALUES >= low)]
+    values = VALUES[np.isnan(VALUES) | (low <= VALUES)]
     if call == "digamma":
         values = values[(values > 0) | (values != np.round(values))]      # PyTorch's derivative at poles is some large number
     if call not in ("lgamma", "erfc"):

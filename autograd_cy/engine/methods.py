@@ -259,6 +259,10 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
             "float": _converter(float32), "double": _converter(float64), "long": _converter(int64), "int": _converter(int32),
             "byte": _converter(uint8), "bool": _converter(bool_dtype), "__apply__": staticmethod(apply_named)}
 
+for _other, _name in {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+                      "arctanh": "atanh", "fix": "trunc"}.items():
+    METHODS |= {_other: METHODS[_name], _other + "_": METHODS[_name + "_"]}
+
 for _name, _function in METHODS.items():
     put_into_type(_name, _function)
 
