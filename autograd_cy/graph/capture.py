@@ -263,8 +263,8 @@ def capture(fn: Callable[..., Any], *examples: Any, gradients: Sequence[Tensor] 
     """The Program of fn(*examples): a flat list of kernel calls that can be printed, drawn, changed by passes and run again.
 
     The tensors among the examples become its inputs, in order; what else the function reads (parameters, constants) is part of it.
-    gradients: tensors (examples or others that the result depends on), or "all"; then `fn` must return one number, and the Program's
-    outputs are (result, [gradients]).
+    gradients: tensors (examples or others that the result depends on), or "all" leaves, in an order
+    that means nothing (name them to have one); then `fn` must return one number, and the Program's outputs are (result, [gradients]).
 
     >>> program = ag.graph.capture(lambda a, b: (a * b).sum(), a, b)
     >>> print(program)

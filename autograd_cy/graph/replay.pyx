@@ -220,11 +220,6 @@ cdef bint is_plain_gradient(Tensor leaf) noexcept:
     return same_layout(g.layout, leaf.layout) and g.dtype_ == leaf.dtype_ and g.data == g.storage.data
 
 
-def has_plain_gradient(Tensor leaf not None):
-    """Whether the gradient is laid out as the leaf is and begins where its storage does: a run can be bound to it, whatever it is."""
-    return leaf.grad_ != NULL and is_plain_gradient(leaf)
-
-
 def moved(expectations):
     """The first leaf whose gradient is not what the program expects; None where all are.
 
