@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "autograd_cy"))
 from ops.table import TABLE  # noqa: E402  the table alone, without the package around it
 
-SOURCE = (ROOT / "autograd_cy" / "ops" / "table.py").read_text()
+SOURCE = "\n".join(path.read_text() for path in sorted((ROOT / "autograd_cy" / "ops" / "table").glob("*.py")))
 HEAD = """# Operations
 
-Written by docs/make_reference.py from `autograd_cy/ops/table.py`; {count} rows. In a derivative, `g` is the incoming gradient and
+Written by docs/make_reference.py from `autograd_cy/ops/table`; {count} rows. In a derivative, `g` is the incoming gradient and
 `y` the output; broadcasting is undone by the engine, and a gradient of exactly zero stays zero.
 """
 KINDS = {

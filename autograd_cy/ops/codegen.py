@@ -250,7 +250,7 @@ cdef void repeat_{suffix}(Loop loop, int place, int n_inputs, Py_ssize_t n, char
 
 def _module(dtypes, *more):
     """Cython source of all loops of these dtypes."""
-    parts = ["# Generated from autograd_cy/ops/table.py by autograd_cy/ops/codegen.py: do not edit.\n", _declarations()]
+    parts = ["# Generated from autograd_cy/ops/table by autograd_cy/ops/codegen.py: do not edit.\n", _declarations()]
     parts += [_REPEAT.strip().format(ctype=ctype, suffix=suffix) for _, ctype, suffix in dtypes if suffix[0] == "f"]
     register = []
     for loop in loops():
@@ -278,7 +278,7 @@ def integer_loops():
 
 # ---- the public functions of elementwise rows
 
-_FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table.py by autograd_cy/ops/codegen.py: do not edit.
+_FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table by autograd_cy/ops/codegen.py: do not edit.
 
 from cpython.object cimport PyObject
 

@@ -1,6 +1,6 @@
 """How a row of the table is written down: `unary`, `binary`, `ternary`, `op`.
 
-Relies on nothing. table.py lists the rows with these; everyone else reads `Row`s.
+Relies on nothing. table/ lists the rows with these; everyone else reads `Row`s.
 
 A rule's parameters name what it needs: `g` is the incoming gradient, the inputs by their names, `y` the output, `x_shape`
 the shape of input x, and attributes by theirs. What the rules of a row name is what its node saves.

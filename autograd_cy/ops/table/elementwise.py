@@ -1,21 +1,15 @@
-"""THE TABLE: every operation with its derivative beside it.
+"""Elementwise rows: arithmetic, functions, activations, comparisons, losses before they are reduced.
 
-Relies on rows.py and functions.py only. The build generates loops from it, the engine runs and differentiates by it,
-the tests, the documentation and the benchmarks are driven by it. A rule never mentions broadcasting: the engine sums every
-gradient back to its input's shape. A gradient of exactly zero stays zero where the local derivative is infinite.
+Relies on rows.py and functions.py only. codegen.py makes loops of them.
 """
 
-from .functions import (
-    abs, acos, as_strided, as_strided_back, asin, atan, atan2, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift,
-    bitwise_xor, ceil, concatenate, copysign, cos, cosh, cross_entropy_back, digamma, eq, erf, erfc, erfinv, exp, exp2, expand, expm1,
-    fill_strided, floor, floor_divide, fmod, gather, hypot, index, index_back, index_fill, isfinite, isinf, isnan, lgamma, log, log1p,
-    log2, log10, logical_and, logical_not, logical_or, logical_xor, logsigmoid, matmul, maximum, minimum, nextafter, permute, pieces,
-    polygamma, pow, put, remainder, reshape, round, rsqrt, sigmoid, sign, signbit, sin, sinh, slice, softplus, spread, sqrt, sum_to,
-    swap_axes, tan, tanh, total, trunc, unslice, where,
+from ..functions import (
+    abs, acos, asin, atan, atan2, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, ceil,
+    copysign, cos, cosh, digamma, erf, erfc, erfinv, exp, exp2, expm1, floor, floor_divide, fmod, hypot, isfinite, isinf, isnan,
+    lgamma, log, log1p, log2, log10, logical_and, logical_not, logical_or, logical_xor, logsigmoid, maximum, minimum, nextafter,
+    polygamma, pow, remainder, round, rsqrt, sigmoid, sign, signbit, sin, sinh, softplus, sqrt, tan, tanh, trunc, where,
 )
-from .rows import TABLE, binary, op, ternary, unary
-
-__all__ = ["TABLE"]
+from ..rows import binary, ternary, unary
 
 INF = float("inf")
 PI, LN2, LN10 = 3.141592653589793, 0.6931471805599453, 2.302585092994046
@@ -292,164 +286,3 @@ binary("binary_cross_entropy", lambda x, t: -(t * maximum(log(x), -100) + (1 - t
 binary("binary_cross_entropy_with_logits", lambda x, t: (1 - t) * x + softplus(-x), inputs="x t", public=False,
        dx=lambda g, x, t: g * (sigmoid(x) - t), dt=lambda g, x: -g * x,
        doc="binary cross entropy of sigmoid(x), without overflow")
-
-# ---- reductions: dim is a tuple of axes, keepdim whether they stay with size 1
-
-
-
-def _count(shape, dim):
-    """Number of elements that a reduction over `dim` combines."""
-    n = 1
-    for axis in dim:
-        n *= shape[axis]
-    return n
-
-
-def _ratio(a, b):
-    """a / b as IEEE arithmetic has it."""
-    return a / b if b else (a * INF if a else float("nan"))
-
-
-def _share(g, x, y, x_shape, dim, keepdim):
-    """The gradient spread evenly over the elements that equal the extreme; over the NaNs where that is NaN."""
-    hit = logical_or(eq(x, spread(y, x_shape, dim, keepdim)), isnan(x))
-    return where(hit, spread(g, x_shape, dim, keepdim) / spread(total(hit, dim, keepdim), x_shape, dim, keepdim), 0)
-
-
-def _product_of_others(x, dim):
-    """For every element the product of all the others, without dividing (an element may be 0)."""
-    n = 1
-    shape = x.shape
-    rest = [i for i in range(len(shape)) if i not in dim]
-    order = (*rest, *dim)
-    n = _count(shape, dim)
-    flat = reshape(permute(x, order), (*(shape[i] for i in rest), n))
-    others = _exclusive(flat, len(rest), n)
-    inverse = sorted(range(len(order)), key=order.__getitem__)
-    return permute(reshape(others, tuple(shape[i] for i in order)), tuple(inverse))
-
-
-def _exclusive(x, axis, n):
-    """Products of all other elements along the last axis, by halving: O(n log n), differentiable to any order."""
-    if n <= 1:
-        return x * 0 + 1
-    half = n // 2
-    everything = ((None, None, None),) * axis
-    low, high = slice(x, (*everything, (0, half, 1)), None), slice(x, (*everything, (half, n - half, 1)), None)
-    return concatenate((_exclusive(low, axis, half) * _product(high, axis, n - half),
-                        _exclusive(high, axis, n - half) * _product(low, axis, half)), axis)
-
-
-def _product(x, axis, n):
-    """Product along the last axis, kept with size 1, by halving."""
-    everything = ((None, None, None),) * axis
-    if n == 1:
-        return x
-    half = n // 2
-    return (_product(slice(x, (*everything, (0, half, 1)), None), axis, half)
-            * _product(slice(x, (*everything, (half, n - half, 1)), None), axis, n - half))
-
-
-def _norm_gradient(g, x, y, p, x_shape, dim, keepdim):
-    """d/dx of (sum |x| ** p) ** (1 / p); 0 where the norm is 0."""
-    if p == 0:
-        return x * 0
-    if p == 1:
-        return spread(g, x_shape, dim, keepdim) * sign(x)
-    if p in (INF, -INF):
-        return _share(g, abs(x), y, x_shape, dim, keepdim) * sign(x)
-    scaled = x / spread(where(y == 0, 1, y), x_shape, dim, keepdim)
-    slope = spread(where(y == 0, 0, g), x_shape, dim, keepdim)
-    if p == 2:
-        return slope * scaled
-    return slope * sign(x) * where(x == 0, 0, pow(abs(scaled), p - 1))
-
-
-op("sum", "x", attrs="dim keepdim", dx=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim), doc="sum over dim")
-op("mean", "x", attrs="dim keepdim", doc="sum over dim / number of elements",
-   dx=lambda g, x_shape, dim, keepdim: spread(g / _count(x_shape, dim), x_shape, dim, keepdim))
-op("prod", "x", attrs="dim keepdim", doc="product over dim", special="zeros: exact, also in second order",
-   dx=lambda g, x, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim) * _product_of_others(x, dim))
-op("amax", "x", attrs="dim keepdim", dx=_share, doc="largest element over dim; NaN wins", special="ties share the gradient evenly")
-op("amin", "x", attrs="dim keepdim", dx=_share, doc="smallest element over dim; NaN wins", special="ties share the gradient evenly")
-op("max", "x", attrs="dim keepdim", aux="indices", doc="largest element along dim and its index; NaN wins",
-   special="the gradient goes to the index returned",
-   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0] if dim else 0))
-op("min", "x", attrs="dim keepdim", aux="indices", doc="smallest element along dim and its index; NaN wins",
-   special="the gradient goes to the index returned",
-   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0] if dim else 0))
-op("argmax", "x", attrs="dim keepdim", doc="index of the first largest element along dim")
-op("argmin", "x", attrs="dim keepdim", doc="index of the first smallest element along dim")
-op("any", "x", attrs="dim keepdim", doc="whether any element along dim is true")
-op("all", "x", attrs="dim keepdim", doc="whether all elements along dim are true")
-op("var", "x", attrs="dim keepdim correction", doc="sum((x - mean) ** 2) / (n - correction)", special="n = correction: NaN",
-   dx=lambda g, x, x_shape, dim, keepdim, correction:
-   spread(g * _ratio(2, max(_count(x_shape, dim) - correction, 0)), x_shape, dim, keepdim) * _centred(x, x_shape, dim))
-op("std", "x", attrs="dim keepdim correction", doc="square root of var", special="equal values: 0; one value: NaN",
-   dx=lambda g, x, y, x_shape, dim, keepdim, correction:
-   spread(where(y == 0, 0, g / y) * _ratio(1, max(_count(x_shape, dim) - correction, 0)), x_shape, dim, keepdim) * _centred(x, x_shape, dim))
-op("logsumexp", "x", attrs="dim keepdim", doc="log(sum(e ** x)), without overflow", special="every input -inf: 0",
-   dx=lambda g, x, y, x_shape, dim, keepdim:
-   spread(g, x_shape, dim, keepdim) * exp(x - spread(where(y == -INF, 0, y), x_shape, dim, keepdim)))
-op("norm", "x", attrs="p dim keepdim", dx=_norm_gradient, doc="(sum |x| ** p) ** (1 / p)", special="norm 0: 0")
-op("softmax", "x", attrs="dim", doc="e ** x / sum(e ** x) along dim", dx=lambda g, y, dim: y * (g - total(g * y, (dim,), True)))
-op("log_softmax", "x", attrs="dim", doc="log(softmax(x)), without overflow",
-   dx=lambda g, y, dim: g - exp(y) * total(g, (dim,), True))
-op("sum_to", "x", attrs="shape", doc="x summed to a shape that broadcasts to its own (unbroadcast)",
-   dx=lambda g, x_shape: expand(g, x_shape))
-
-
-def _centred(x, x_shape, dim):
-    """x minus its mean over dim."""
-    return x - spread(total(x, dim, True) / _count(x_shape, dim), x_shape, dim, True)
-
-
-# ---- products: of matrices, in the last two axes; the engine reshapes vectors and broadcast batches
-
-op("matmul", "a b", da=lambda g, b: matmul(g, swap_axes(b)), db=lambda g, a: matmul(swap_axes(a), g), doc="matrix product a @ b")
-op("inv", "x", dx=lambda g, y: -matmul(matmul(swap_axes(y), g), swap_axes(y)), doc="inverse of a square matrix, in the last two axes")
-op("linear", "x w b", dx=lambda g, w: matmul(g, w), dw=lambda g, x: matmul(swap_axes(g), x), db=lambda g: total(g, (0,), False),
-   doc="x @ w.T + b")
-
-# ---- losses of whole rows
-
-op("cross_entropy", "x", attrs="target weight ignore_index smoothing", aux="prob", doc="-log softmax(x)[target], a loss for each row",
-   dx=lambda g, x, prob, target, weight, ignore_index, smoothing: cross_entropy_back(g, x, prob, target, weight, ignore_index, smoothing))
-
-# ---- views and copies: index is a tuple with (start, length, step) per axis, or (None, None, None) for a whole one
-
-op("reshape", "x", kind="view", attrs="shape", dx=lambda g, x_shape: reshape(g, x_shape), doc="the same elements in another shape")
-op("permute", "x", kind="view", attrs="order", doc="axes in another order",
-   dx=lambda g, order: permute(g, tuple(sorted(range(len(order)), key=order.__getitem__))))
-op("expand", "x", kind="view", attrs="shape", dx=lambda g, x_shape: sum_to(g, x_shape), doc="repeated along axes of size 1, without copying")
-op("slice", "x", kind="view", attrs="index shape", dx=lambda g, x_shape, index: unslice(g, x_shape, index),
-   doc="start:stop:step along each axis, in the given shape (axes of size 1 dropped or added)")
-op("unslice", "x", attrs="shape index", dx=lambda g, x_shape, index: slice(g, index, x_shape), doc="x placed at a slice of zeros")
-op("as_strided", "x", kind="view", attrs="base view", dx=lambda g, base, view: as_strided_back(g, base, view),
-   doc="a window on memory laid out as `base`, with the shape, strides and offset of `view`")
-op("as_strided_back", "x", attrs="base view", dx=lambda g, base, view: as_strided(g, base, view), doc="x summed into zeros at a window")
-op("fill_strided", "x", attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view), doc="x with zeros at a window")
-op("replace_strided", "x v", attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view),
-   dv=lambda g, base, view: as_strided(g, base, view), doc="x after its window was overwritten by v")
-op("clone", "x", dx=lambda g: g, doc="a copy")
-op("convert", "x", attrs="dtype", dx=lambda g: g, doc="x in another dtype")
-op("copy", "x v", dv=lambda g: g, doc="x overwritten by v")
-op("concatenate", "*xs", attrs="sizes dim", dxs=lambda g, sizes, dim: pieces(g, sizes, dim), doc="tensors joined along dim")
-op("pieces", "x", kind="view", attrs="sizes dim", dx=lambda gs, sizes, dim: concatenate(gs, dim), doc="consecutive parts along dim")
-
-# ---- captured functions
-
-op("captured", "*inputs", attrs="shapes", aux="call", public=False, doc="a compiled function; its gradient is a captured program, too",
-   dinputs=lambda gs, call: call.differentiate(gs))
-
-# ---- indices
-
-op("index", "x", attrs="index", dx=lambda g, x_shape, index: index_back(g, x_shape, index), doc="elements chosen by arrays of integers or bools")
-op("index_back", "x", attrs="shape index", dx=lambda g, index: _index(g, index), doc="x added into zeros at the chosen elements")
-op("index_fill", "x", attrs="index", dx=lambda g, index: index_fill(g, index), doc="x with zeros at the chosen elements")
-op("index_put", "x v", attrs="index", dx=lambda g, index: index_fill(g, index), dv=lambda g, index: _index(g, index),
-   doc="x with v at the chosen elements")
-op("gather", "x index", attrs="dim", dx=lambda g, index, x_shape, dim: put(g, index, x_shape, dim), doc="x[..., index, ...] along dim")
-op("put", "x index", attrs="shape dim", dx=lambda g, index, dim: gather(g, index, dim), doc="x added into zeros at index along dim")
-
-_index = index

@@ -1,0 +1,118 @@
+"""Reductions and what is computed along rows. dim is a tuple of axes, keepdim whether they stay with size 1.
+
+Relies on rows.py and functions.py only.
+"""
+
+from ..functions import (
+    abs, concatenate, eq, exp, expand, isnan, logical_or, permute, pow, put, reshape, sign, slice, spread, total, where,
+)
+from ..rows import op
+
+INF = float("inf")
+
+
+def _count(shape, dim):
+    """Number of elements that a reduction over `dim` combines."""
+    n = 1
+    for axis in dim:
+        n *= shape[axis]
+    return n
+
+
+def _ratio(a, b):
+    """a / b as IEEE arithmetic has it."""
+    return a / b if b else (a * INF if a else float("nan"))
+
+
+def _share(g, x, y, x_shape, dim, keepdim):
+    """The gradient spread evenly over the elements that equal the extreme; over the NaNs where that is NaN."""
+    hit = logical_or(eq(x, spread(y, x_shape, dim, keepdim)), isnan(x))
+    return where(hit, spread(g, x_shape, dim, keepdim) / spread(total(hit, dim, keepdim), x_shape, dim, keepdim), 0)
+
+
+def _product_of_others(x, dim):
+    """For every element the product of all the others, without dividing (an element may be 0)."""
+    n = 1
+    shape = x.shape
+    rest = [i for i in range(len(shape)) if i not in dim]
+    order = (*rest, *dim)
+    n = _count(shape, dim)
+    flat = reshape(permute(x, order), (*(shape[i] for i in rest), n))
+    others = _exclusive(flat, len(rest), n)
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return permute(reshape(others, tuple(shape[i] for i in order)), tuple(inverse))
+
+
+def _exclusive(x, axis, n):
+    """Products of all other elements along the last axis, by halving: O(n log n), differentiable to any order."""
+    if n <= 1:
+        return x * 0 + 1
+    half = n // 2
+    everything = ((None, None, None),) * axis
+    low, high = slice(x, (*everything, (0, half, 1)), None), slice(x, (*everything, (half, n - half, 1)), None)
+    return concatenate((_exclusive(low, axis, half) * _product(high, axis, n - half),
+                        _exclusive(high, axis, n - half) * _product(low, axis, half)), axis)
+
+
+def _product(x, axis, n):
+    """Product along the last axis, kept with size 1, by halving."""
+    everything = ((None, None, None),) * axis
+    if n == 1:
+        return x
+    half = n // 2
+    return (_product(slice(x, (*everything, (0, half, 1)), None), axis, half)
+            * _product(slice(x, (*everything, (half, n - half, 1)), None), axis, n - half))
+
+
+def _norm_gradient(g, x, y, p, x_shape, dim, keepdim):
+    """d/dx of (sum |x| ** p) ** (1 / p); 0 where the norm is 0."""
+    if p == 0:
+        return x * 0
+    if p == 1:
+        return spread(g, x_shape, dim, keepdim) * sign(x)
+    if p in (INF, -INF):
+        return _share(g, abs(x), y, x_shape, dim, keepdim) * sign(x)
+    scaled = x / spread(where(y == 0, 1, y), x_shape, dim, keepdim)
+    slope = spread(where(y == 0, 0, g), x_shape, dim, keepdim)
+    if p == 2:
+        return slope * scaled
+    return slope * sign(x) * where(x == 0, 0, pow(abs(scaled), p - 1))
+
+
+op("sum", "x", attrs="dim keepdim", dx=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim), doc="sum over dim")
+op("mean", "x", attrs="dim keepdim", doc="sum over dim / number of elements",
+   dx=lambda g, x_shape, dim, keepdim: spread(g / _count(x_shape, dim), x_shape, dim, keepdim))
+op("prod", "x", attrs="dim keepdim", doc="product over dim", special="zeros: exact, also in second order",
+   dx=lambda g, x, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim) * _product_of_others(x, dim))
+op("amax", "x", attrs="dim keepdim", dx=_share, doc="largest element over dim; NaN wins", special="ties share the gradient evenly")
+op("amin", "x", attrs="dim keepdim", dx=_share, doc="smallest element over dim; NaN wins", special="ties share the gradient evenly")
+op("max", "x", attrs="dim keepdim", aux="indices", doc="largest element along dim and its index; NaN wins",
+   special="the gradient goes to the index returned",
+   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0] if dim else 0))
+op("min", "x", attrs="dim keepdim", aux="indices", doc="smallest element along dim and its index; NaN wins",
+   special="the gradient goes to the index returned",
+   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0] if dim else 0))
+op("argmax", "x", attrs="dim keepdim", doc="index of the first largest element along dim")
+op("argmin", "x", attrs="dim keepdim", doc="index of the first smallest element along dim")
+op("any", "x", attrs="dim keepdim", doc="whether any element along dim is true")
+op("all", "x", attrs="dim keepdim", doc="whether all elements along dim are true")
+op("var", "x", attrs="dim keepdim correction", doc="sum((x - mean) ** 2) / (n - correction)", special="n = correction: NaN",
+   dx=lambda g, x, x_shape, dim, keepdim, correction:
+   spread(g * _ratio(2, max(_count(x_shape, dim) - correction, 0)), x_shape, dim, keepdim) * _centred(x, x_shape, dim))
+op("std", "x", attrs="dim keepdim correction", doc="square root of var", special="equal values: 0; one value: NaN",
+   dx=lambda g, x, y, x_shape, dim, keepdim, correction:
+   spread(where(y == 0, 0, g / y) * _ratio(1, max(_count(x_shape, dim) - correction, 0)), x_shape, dim, keepdim) * _centred(x, x_shape, dim))
+op("logsumexp", "x", attrs="dim keepdim", doc="log(sum(e ** x)), without overflow", special="every input -inf: 0",
+   dx=lambda g, x, y, x_shape, dim, keepdim:
+   spread(g, x_shape, dim, keepdim) * exp(x - spread(where(y == -INF, 0, y), x_shape, dim, keepdim)))
+op("norm", "x", attrs="p dim keepdim", dx=_norm_gradient, doc="(sum |x| ** p) ** (1 / p)", special="norm 0: 0")
+op("softmax", "x", attrs="dim", doc="e ** x / sum(e ** x) along dim", dx=lambda g, y, dim: y * (g - total(g * y, (dim,), True)))
+op("log_softmax", "x", attrs="dim", doc="log(softmax(x)), without overflow",
+   dx=lambda g, y, dim: g - exp(y) * total(g, (dim,), True))
+op("sum_to", "x", attrs="shape", doc="x summed to a shape that broadcasts to its own (unbroadcast)",
+   dx=lambda g, x_shape: expand(g, x_shape))
+
+
+def _centred(x, x_shape, dim):
+    """x minus its mean over dim."""
+    return x - spread(total(x, dim, True) / _count(x_shape, dim), x_shape, dim, True)
