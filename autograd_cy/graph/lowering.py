@@ -7,6 +7,7 @@ form chains, which keep their values in registers (ops/chains.py); which single 
 """
 
 from autograd_cy.array.dtypes import DTYPES
+from autograd_cy.kernels.table import routine_number
 from autograd_cy.ops import loop_id
 from autograd_cy.ops.chains import action_of
 
@@ -82,6 +83,12 @@ def _single(instruction, has_loop):
             step.kind = "small_gemm"
         step.ints = list(instruction.attrs)
         step.work = batch * m * n * k
+    elif kernel in ("routine", "checked_routine"):
+        step.ints = [routine_number(instruction.name), len(instruction.attrs), len(instruction.numbers), len(operands)]
+        for view in operands:
+            step.ints += [0, 0] if view is None else [view.dtype, len(view.shape), *view.shape, *view.strides]
+        step.ints += instruction.attrs
+        step.work = sum([v.numel for v in operands if v is not None])
     else:
         step.ints = [int(a) for a in instruction.attrs]
         step.work = max([v.numel for v in operands if v is not None], default=0)

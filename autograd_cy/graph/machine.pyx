@@ -9,6 +9,7 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
+from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -20,10 +21,11 @@ from autograd_cy.array.storage cimport (
 from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
 from autograd_cy.engine.updates cimport CountedState
 from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
-from autograd_cy.kernels.table cimport BLOCK, K, Link, Operand
+from autograd_cy.kernels.table cimport BLOCK, K, MAX_ARRAYS, Array, Link, Operand
 
 from autograd_cy.graph.lowering import lower
 from autograd_cy.graph.program import CONSTANT, EXTERNAL, LOCAL
+from autograd_cy.kernels.table import routine_error
 from autograd_cy.ops.chains import LOAD, STORE
 
 cdef enum:
@@ -57,13 +59,14 @@ cdef enum Kind:
     GROUP
     PART
     FILL
+    ROUTINE
 
 cdef dict KINDS = {
     "copy": COPY, "reduce": REDUCE, "gemm": GEMM, "softmax": SOFTMAX, "softmax_backward": SOFTMAX_BACKWARD,
     "cross_entropy": CROSS_ENTROPY, "cross_entropy_backward": CROSS_ENTROPY_BACKWARD, "outside_unit": OUTSIDE_UNIT,
     "index_offsets": INDEX_OFFSETS, "gather": GATHER, "scatter": SCATTER, "scatter_add": SCATTER_ADD, "sgd": SGD, "adam": ADAM,
     "rmsprop": RMSPROP, "call": CALL, "group": GROUP, "part": PART, "fill": FILL, "map": LOOP, "strided": STRIDED, "rows": ROWS,
-    "small_gemm": SMALL_GEMM,
+    "small_gemm": SMALL_GEMM, "routine": ROUTINE, "checked_routine": ROUTINE,
 }
 
 
@@ -379,8 +382,9 @@ cdef class Instance:
 
     def run_step(self, Py_ssize_t i):
         """Run one instruction."""
-        if execute(self, &self.steps[i]) >= 0:
-            self.failure.step = i
+        cdef Py_ssize_t bad = execute(self, &self.steps[i])
+        if bad != -1:
+            self.failure.step, self.failure.which = i, bad
             self.fail()
 
     cdef Py_ssize_t run_times(self, Py_ssize_t times, Py_ssize_t* moved, Py_ssize_t n_moved) noexcept nogil:
@@ -390,7 +394,7 @@ cdef class Instance:
         for t in range(times):
             for i in range(n):
                 bad = execute(self, &steps[i])
-                if bad >= 0:
+                if bad != -1:
                     self.failure.step, self.failure.which = i, bad
                     return t
             for k in range(n_moved):
@@ -419,6 +423,13 @@ cdef class Instance:
         self.failure.step = -1
         if step.kind == CALL:
             error, self.error = self.error, None
+            raise error
+        if step.kind == ROUTINE:
+            arrays = [None if view is None else (<uintptr_t> step.p[k], view.dtype, view.shape, view.strides)
+                      for k, view in enumerate(source.operands)]
+            error = routine_error(step.ints[0], bad, arrays, source.attrs)
+            if error.args and isinstance(error.args[0], str):
+                error.args = (error.args[0] + where, *error.args[1:])
             raise error
         if step.kind == CROSS_ENTROPY:
             raise IndexError(f"cross_entropy: target {(<long long*> step.p[4])[bad]} of row {bad} is not a class: there are "
@@ -526,8 +537,22 @@ cdef void run_rows(Step* s) noexcept nogil:
             p[k] += s.ints[1 + k]
 
 
+cdef Py_ssize_t run_routine(Step* s) noexcept nogil:
+    """ints: number, how many integers, numbers and arrays; dtype, ndim, shape and strides of each array; the integers."""
+    cdef Array arrays[MAX_ARRAYS]
+    cdef const Py_ssize_t* a = s.ints + 4
+    cdef Py_ssize_t k
+    for k in range(s.ints[3]):
+        arrays[k].data = s.p[k]
+        arrays[k].dtype, arrays[k].ndim = <int> a[0], <int> a[1]
+        arrays[k].shape = a + 2
+        arrays[k].strides = a + 2 + a[1]
+        a += 2 + 2 * a[1]
+    return K.routine(<int> s.ints[0], arrays, <int> s.ints[1], a, <int> s.ints[2], s.numbers)
+
+
 cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
-    """Run one step; -1, or the element that a check refused."""
+    """Run one step; -1, or what went wrong: the element that a check refused, the status of a routine."""
     cdef Py_ssize_t* a = s.ints
     cdef char** p = s.p
     cdef const long long* indices[MAX_RANK]
@@ -576,6 +601,8 @@ cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
         for k in range(a[1]):
             indices[k] = <const long long*> p[1 + k]
         return K.index_offsets(a[0], <int> a[1], indices, a + 2, a + 2 + a[1], <Py_ssize_t*> p[0])
+    elif s.kind == ROUTINE:
+        return run_routine(s)
     elif s.kind == OUTSIDE_UNIT:
         return K.outside_unit(<int> a[0], a[1], p[0])
     elif s.kind == CALL:

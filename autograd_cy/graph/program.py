@@ -141,7 +141,8 @@ class Instruction(NamedTuple):
 
 
 # Kernels that must run even where nobody reads what they write: they count, draw random numbers or check.
-EFFECTS = frozenset(("call", "sgd", "adam", "rmsprop", "index_offsets", "outside_unit", "cross_entropy"))
+EFFECTS = frozenset(("call", "sgd", "adam", "rmsprop", "index_offsets", "outside_unit", "cross_entropy",
+                     "checked_routine"))
 
 
 class Program(NamedTuple):

@@ -20,7 +20,7 @@ from autograd_cy.engine.node cimport Node, node_line
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport (
     FIRST_SCALAR, K, LAST_SCALAR, N_VARIANTS, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_PROD, REDUCE_SUM,
-    Kernels, Loop, Operand, recorder,
+    Array, Kernels, Loop, Operand, recorder, routines,
 )
 
 from autograd_cy.array.errors import CaptureError
@@ -574,6 +574,32 @@ cdef void note_move(const char* kernel, Py_ssize_t itemsize, int dtype, Py_ssize
         r.error = r.error or error
 
 
+cdef Py_ssize_t on_routine(int number, const Array* arrays, int n_ints, const Py_ssize_t* ints, int n_numbers,
+                           const double* numbers) noexcept nogil:
+    if mine():
+        note_routine(number, arrays, n_ints, ints, n_numbers, numbers)
+    return saved.routine(number, arrays, n_ints, ints, n_numbers, numbers)
+
+
+cdef void note_routine(int number, const Array* arrays, int n_ints, const Py_ssize_t* ints, int n_numbers,
+                       const double* numbers) noexcept with gil:
+    cdef Notes r = active
+    cdef str roles = (<bytes> routines[number].roles).decode()
+    cdef str role
+    cdef int k
+    try:
+        operands = [None] * len(roles)
+        for reading in (True, False):                # what is read first: its contents are older than this instruction
+            for k, role in enumerate(roles):
+                if arrays[k].data != NULL and (role == "r") == reading:
+                    operands[k] = r.view(arrays[k].data, arrays[k].dtype, sizes(arrays[k].ndim, arrays[k].shape),
+                                         sizes(arrays[k].ndim, arrays[k].strides), role)
+        r.note("checked_routine" if routines[number].checks else "routine", (<bytes> routines[number].name).decode(),
+               tuple(operands), roles, sizes(n_ints, ints), tuple([numbers[k] for k in range(n_numbers)]))
+    except BaseException as error:
+        r.error = r.error or error
+
+
 cdef Py_ssize_t on_count_nonzero(int dtype, int ndim, const Py_ssize_t* shape, const char* x, const Py_ssize_t* strides) noexcept nogil:
     if mine():
         note_refusal("the positions of non-zero elements")
@@ -702,6 +728,7 @@ cdef void install():
     saved.scatter, K.scatter = K.scatter, on_scatter
     saved.scatter_add, K.scatter_add = K.scatter_add, on_scatter_add
     saved.count_nonzero, K.count_nonzero = K.count_nonzero, on_count_nonzero
+    saved.routine, K.routine = K.routine, on_routine
     saved.sgd, K.sgd = K.sgd, on_sgd
     saved.adam, K.adam = K.adam, on_adam
     saved.rmsprop, K.rmsprop = K.rmsprop, on_rmsprop
@@ -717,4 +744,4 @@ cdef void uninstall():
     K.cross_entropy, K.cross_entropy_backward = saved.cross_entropy, saved.cross_entropy_backward
     K.outside_unit, K.index_offsets = saved.outside_unit, saved.index_offsets
     K.gather, K.scatter, K.scatter_add, K.count_nonzero = saved.gather, saved.scatter, saved.scatter_add, saved.count_nonzero
-    K.sgd, K.adam, K.rmsprop = saved.sgd, saved.adam, saved.rmsprop
+    K.sgd, K.adam, K.rmsprop, K.routine = saved.sgd, saved.adam, saved.rmsprop, saved.routine

@@ -11,6 +11,9 @@ from autograd_cy.array.dtype cimport N_DTYPES
 
 cdef enum:
     MAX_LOOPS = 1024
+    MAX_ROUTINES = 256
+    MAX_ARRAYS = 8            # of a routine
+    OUT_OF_MEMORY = -2
     BLOCK = 1024              # elements per block of scratch memory
 
 cdef enum:                    # variants: which inputs of a loop are one repeated value (pointer to a single element)
@@ -48,6 +51,24 @@ cdef struct Operand:
     char* data
     const Py_ssize_t* strides     # ndim of them, 0 where the operand is repeated; NULL: a single value
     Py_ssize_t itemsize
+
+# What a routine works on: shape and strides in elements; data is NULL for an option that is not in use.
+cdef struct Array:
+    char* data
+    int dtype
+    int ndim
+    const Py_ssize_t* shape
+    const Py_ssize_t* strides
+
+# A routine: a computation that is no loop (sorting, scans, factorisations, windows ...). It reads and fills its arrays and takes what
+# workspace it needs with malloc. -1, OUT_OF_MEMORY, or from 0 on a number that tells its error function what was wrong.
+ctypedef Py_ssize_t (*Routine)(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil
+
+cdef struct RoutineEntry:
+    Routine run
+    const char* name          # "module.function" of kernels/
+    const char* roles         # what it does to each array, a letter each: (r)eads, (w)rites all of it without reading, (u)pdates
+    bint checks               # it may fail: it has an error function
 
 cdef struct Kernels:
     # loops[loop id][dtype][variant]; NULL where a loop has no such dtype or variant
@@ -119,10 +140,19 @@ cdef struct Kernels:
     # -1, or the first of n contiguous elements that lies outside [0, 1]; NaN passes
     Py_ssize_t (*outside_unit)(int dtype, Py_ssize_t n, const char* x) noexcept nogil
 
+    # runs a routine by its number, with as many arrays as it has roles
+    Py_ssize_t (*routine)(int number, const Array* arrays, int n_ints, const Py_ssize_t* ints, int n_numbers,
+                          const double* numbers) noexcept nogil
+
     Chain chains[2]                           # float32 and float64
     Py_ssize_t chain_bytes                    # of a tile; 0 where the compiler can't make chains
 
 cdef Kernels K
+
+cdef RoutineEntry routines[MAX_ROUTINES]
+# Give a routine its number, when its module is imported. error(status, arrays, ints): the exception for a status from 0 on; arrays
+# are (data address, dtype, shape, strides) tuples.
+cdef int add_routine(const char* name, const char* roles, Routine run, object error=*) except -1
 
 # What a capture (graph/recorder.pyx) sets while it is on, and NULL otherwise.  The entries of K that are not loops lead through
 # the recorder then.  Everything that changes a tensor's memory outside K and `run_loop`, or that brings a value of it to Python,

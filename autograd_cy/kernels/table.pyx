@@ -22,3 +22,43 @@ cdef extern from *:
 def cpu_level():
     """The highest level this processor runs: 0 baseline, 1 x86-64-v3, 2 x86-64-v4."""
     return ag_cpu_level()
+
+
+cdef int n_routines = 0
+NUMBERS = {}                  # name of a routine -> its number
+ERRORS = {}                   # number -> its error function
+
+
+cdef int add_routine(const char* name, const char* roles, Routine run, object error=None) except -1:
+    global n_routines
+    if n_routines == MAX_ROUTINES:
+        raise RuntimeError("the table of routines is full: raise MAX_ROUTINES")
+    routines[n_routines].run, routines[n_routines].name, routines[n_routines].roles = run, name, roles
+    routines[n_routines].checks = error is not None
+    NUMBERS[(<bytes> name).decode()] = n_routines
+    if error is not None:
+        ERRORS[n_routines] = error
+    n_routines += 1
+    return n_routines - 1
+
+
+def routine_number(name):
+    """The number of a routine in this process; its module is imported where it was not."""
+    if name not in NUMBERS:
+        __import__("autograd_cy.kernels." + name.partition(".")[0])
+    return NUMBERS[name]
+
+
+def routine_error(number, status, arrays, ints):
+    """The exception that says what was wrong."""
+    if status == OUT_OF_MEMORY:
+        return MemoryError(f"out of memory for the workspace of {(<bytes> routines[<int> number].name).decode()}")
+    return ERRORS[number](status, arrays, ints)
+
+
+cdef Py_ssize_t run_routine(int number, const Array* arrays, int n_ints, const Py_ssize_t* ints, int n_numbers,
+                            const double* numbers) noexcept nogil:
+    return routines[number].run(arrays, ints, numbers)
+
+
+K.routine = run_routine

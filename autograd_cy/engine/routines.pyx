@@ -1,0 +1,70 @@
+# Running routines (kernels/table) on tensors.
+#
+# Relies on array, tensor, kernels/table. The operations that are neither loops nor reductions rely on it.
+
+from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+from libc.string cimport strlen
+
+from autograd_cy.array.layout cimport shape_tuple, strides_of, strides_tuple
+from autograd_cy.engine.operands cimport GRAIN
+from autograd_cy.engine.tensor cimport Tensor
+from autograd_cy.kernels.table cimport MAX_ARRAYS, Array, K, routines
+
+from autograd_cy.kernels.table import routine_error, routine_number
+
+
+cdef int run_routine(int number, PyObject** tensors, int n_ints=0, const Py_ssize_t* ints=NULL, int n_numbers=0,
+                     const double* numbers=NULL) except -1:
+    cdef Array arrays[MAX_ARRAYS]
+    cdef int n = <int> strlen(routines[number].roles)
+    cdef int k
+    cdef Py_ssize_t work = 0, status
+    cdef Tensor t
+    for k in range(n):
+        if tensors[k] == NULL:
+            arrays[k].data, arrays[k].dtype, arrays[k].ndim = NULL, 0, 0
+            continue
+        t = <Tensor> tensors[k]
+        arrays[k].data, arrays[k].dtype, arrays[k].ndim = t.data, t.dtype_, t.layout.ndim
+        arrays[k].shape, arrays[k].strides = &t.layout.dims[0], strides_of(t.layout)
+        work += t.layout.numel
+    if work < GRAIN:
+        status = K.routine(number, arrays, n_ints, ints, n_numbers, numbers)
+    else:
+        with nogil:
+            status = K.routine(number, arrays, n_ints, ints, n_numbers, numbers)
+    if status != -1:
+        raise_error(number, status, n, tensors, n_ints, ints)
+    return 0
+
+
+cdef int raise_error(int number, Py_ssize_t status, int n, PyObject** tensors, int n_ints, const Py_ssize_t* ints) except -1:
+    cdef list arrays = []
+    cdef Tensor t
+    cdef int k
+    for k in range(n):
+        if tensors[k] == NULL:
+            arrays.append(None)
+        else:
+            t = <Tensor> tensors[k]
+            arrays.append((<uintptr_t> t.data, t.dtype_, shape_tuple(t.layout), strides_tuple(t.layout)))
+    raise routine_error(number, status, arrays, tuple([ints[k] for k in range(n_ints)]))
+
+
+def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
+    """Run a routine by its name on tensors (None: an option not in use), of the dtypes and shapes that it wants: nothing is checked here."""
+    cdef PyObject* given[MAX_ARRAYS]
+    cdef Py_ssize_t integers[64]
+    cdef double floats[16]
+    cdef int number = routine_number(name)
+    cdef int k
+    if len(tensors) != <Py_ssize_t> strlen(routines[number].roles) or len(ints) > 64 or len(numbers) > 16:
+        raise ValueError(f"{name}: a routine of {strlen(routines[number].roles)} arrays was given {len(tensors)}")
+    for k, tensor in enumerate(tensors):
+        given[k] = NULL if tensor is None else <PyObject*> (<Tensor?> tensor)
+    for k, value in enumerate(ints):
+        integers[k] = value
+    for k, value in enumerate(numbers):
+        floats[k] = value
+    run_routine(number, given, <int> len(ints), integers, <int> len(numbers), floats)
