@@ -11,8 +11,8 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, shape,
-    windows,
+    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, scans, shape,
+    sorting, statistics, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -245,6 +245,11 @@ METHODS |= {f.__name__: f for f in (
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
     products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
+    scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
+    sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
+    reduce.nansum, statistics.nanmean, statistics.count_nonzero, statistics.aminmax, statistics.quantile, statistics.nanquantile,
+    statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
+    statistics.diff,
 )}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
             "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,
@@ -278,4 +283,5 @@ FUNCTIONS.update({
     "cross_entropy_back": losses.cross_entropy_back, "output_shapes": joins.output_shapes, "clone": shape.clone,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
+    "cumulate": scans.cumulate, "recurrence": scans.recurrence,
 })

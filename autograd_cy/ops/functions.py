@@ -49,5 +49,6 @@ _NAMES = (
     "matmul", "swap_axes", "reshape", "expand", "permute", "sum_to", "total", "spread", "gather", "put", "slice", "unslice",
     "index", "index_back", "index_fill", "as_strided", "as_strided_back", "fill_strided", "concatenate", "pieces",
     "cross_entropy_back",
+    "cumulate", "recurrence", "full_like",
 )
 globals().update({_name: _function(_name) for _name in _NAMES})
