@@ -34,8 +34,8 @@ from .engine.shape import (
 )
 from .engine.sorting import argsort, bucketize, kthvalue, median, mode, msort, nanmedian, searchsorted, sort, topk
 from .engine.statistics import (
-    aminmax, argwhere, bincount, count_nonzero, cumulative_trapezoid, diff, histc, histogram, isin, nanmean, nanquantile, quantile, std_mean,
-    trapezoid, trapz, unique, unique_consecutive, var_mean,
+    aminmax, argwhere, bincount, count_nonzero, cumulative_trapezoid, diff, histc, histogram, isin, nanmean, nanquantile, quantile,
+    std_mean, trapezoid, trapz, unique, unique_consecutive, var_mean,
 )
 from .engine.tensor import Tensor
 from .kernels.gemm import get_num_threads, set_num_threads

@@ -128,12 +128,20 @@ from .engine.reduce import (
     max as max,
     mean as mean,
     min as min,
+    nansum as nansum,
     norm as norm,
     prod as prod,
     softmax as softmax,
     std as std,
     sum as sum,
     var as var,
+)
+from .engine.scans import (
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    logcumsumexp as logcumsumexp,
 )
 from .engine.selection import (
     clamp as clamp,
@@ -152,6 +160,38 @@ from .engine.shape import (
     t as t,
     transpose as transpose,
     unsqueeze as unsqueeze,
+)
+from .engine.sorting import (
+    argsort as argsort,
+    bucketize as bucketize,
+    kthvalue as kthvalue,
+    median as median,
+    mode as mode,
+    msort as msort,
+    nanmedian as nanmedian,
+    searchsorted as searchsorted,
+    sort as sort,
+    topk as topk,
+)
+from .engine.statistics import (
+    aminmax as aminmax,
+    argwhere as argwhere,
+    bincount as bincount,
+    count_nonzero as count_nonzero,
+    cumulative_trapezoid as cumulative_trapezoid,
+    diff as diff,
+    histc as histc,
+    histogram as histogram,
+    isin as isin,
+    nanmean as nanmean,
+    nanquantile as nanquantile,
+    quantile as quantile,
+    std_mean as std_mean,
+    trapezoid as trapezoid,
+    trapz as trapz,
+    unique as unique,
+    unique_consecutive as unique_consecutive,
+    var_mean as var_mean,
 )
 from .engine.tensor import Tensor as Tensor
 from .graph import compile as compile, cond as cond, scan as scan, while_loop as while_loop

@@ -11,8 +11,8 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, scans, shape,
-    sorting, statistics, windows,
+    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, scans,
+    shape, sorting, statistics, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where

@@ -1,7 +1,7 @@
 # Sorting and selecting along a dimension, and binary search.
 #
-# Relies on array, kernels/sorting, reduce, scans (new_like), routines, record. methods.py puts the functions into Tensor, statistics.py
-# builds on them.
+# Relies on array, kernels/sorting, kernels/counting, reduce, scans (new_like), routines, record. methods.py puts the functions
+# into Tensor, statistics.py builds on them.
 
 from cpython.object cimport PyObject
 
@@ -24,7 +24,7 @@ from autograd_cy.kernels.table import routine_number
 
 cdef int SORT = OPCODES["sort"], TOPK = OPCODES["topk"], KTHVALUE = OPCODES["kthvalue"], MEDIAN = OPCODES["median"]
 cdef int NANMEDIAN = OPCODES["nanmedian"], MODE = OPCODES["mode"], MEDIAN_OF_ALL = OPCODES["median_of_all"]
-cdef int ALONG = routine_number("sorting.along"), SEARCH = routine_number("sorting.search")
+cdef int ALONG = routine_number("sorting.along"), SEARCH = routine_number("counting.search")
 
 cdef enum Task:               # as in kernels/sorting
     TASK_SORT

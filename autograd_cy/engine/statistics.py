@@ -1,6 +1,6 @@
 """Statistics composed of other operations: quantiles, counts, distinct values, histograms, differences and areas.
 
-Relies on reduce, scans, sorting, shape and the routines of kernels/sorting. methods.py makes methods of them, the package's front
+Relies on reduce, scans, sorting, shape and the routines of kernels/counting. methods.py makes methods of them, the package's front
 functions.
 """
 
@@ -91,7 +91,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The q-quantiles along `dim` (of all elements by default): for a number q without that dimension, for a 1-d tensor q along a new
     first one. NaN where an element is NaN. interpolation: "linear", "lower", "higher", "midpoint" or "nearest" between two elements.
 
-    Raises RuntimeError unless the input is floating point and q lies in [0, 1], ValueError for an empty dim.
+    Raises RuntimeError unless the input is floating point and not empty, and q lies in [0, 1].
     """
     return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
 
@@ -109,21 +109,21 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
     if single:
         if not 0 <= q <= 1:
             raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
-        levels = full_like(x.detach().reshape(-1)[:1], q) if x.numel() else None
+        levels = tensor([q], dtype=x.dtype)
     else:
         if q.ndim > 1 or q.dtype != x.dtype:
             raise DTypeError(f"{name}: q must be a number or a tensor of at most one dimension of dtype {x.dtype.name}, "
                              f"got shape {q.shape} of {q.dtype.name}")
         single, levels = q.ndim == 0, q.detach().reshape(-1)
     ndim = x.ndim
+    if not x.numel():
+        raise ShapeError(f"{name}: the input of shape {x.shape} is empty")
     if dim is None:
         rows, axis = shape.reshape(x, (-1,)), 0
     else:
         axis = _axis(x, dim, name) if ndim else sorting.argsort(x, dim).ndim
         rows = shape.movedim(x, axis, -1) if ndim else shape.reshape(x, (1,))
     n = rows.shape[-1]
-    if n == 0:
-        raise ShapeError(f"{name}: dim {axis} of the input of shape {x.shape} is empty")
     ordered = sorting.sort(rows, -1)[0]
     plain = ordered.detach()
     if skip:
@@ -145,7 +145,8 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
         upper = gather(ordered, -1, above)
         if interpolation == "midpoint":
             weight = where_rows(elementwise.eq(above, below), 0.0, full_like(ranks, 0.5))
-        result = where_rows(elementwise.eq(result, upper), result, elementwise.lerp(result, upper, weight))
+        both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
+        result = where_rows(both, result, elementwise.lerp(result, upper, weight))     # inf - inf is NaN
     # (..., q) becomes (q, ...), with the reduced dimension back in its place where it is to be kept
     if keepdim and ndim:
         result = shape.reshape(result, (1,) * ndim + (-1,)) if dim is None else shape.unsqueeze(result, axis)
@@ -162,7 +163,7 @@ def _runs(x, want_starts, want_runs, order=None):
     starts = empty(n, dtype="int64") if want_starts else None
     runs = empty(n, dtype="int64") if want_runs else None
     found = empty(1, dtype="int64")
-    call_routine("sorting.runs", (values, starts, runs, found, x, order))
+    call_routine("counting.runs", (values, starts, runs, found, x, order))
     return int(found.item()), values, starts, runs
 
 
@@ -276,7 +277,7 @@ def bincount(input, weights=None, minlength=0):
     if weights is not None:
         weights = shape.contiguous_tensor(weights.detach() if weights.is_floating_point() else weights.double())
     out = empty(size, dtype="int64" if weights is None else weights.dtype)
-    call_routine("sorting.bincount", (out, x, weights))
+    call_routine("counting.bincount", (out, x, weights))
     return out
 
 
@@ -284,7 +285,9 @@ def _range(x, low, high, name):
     """The ends of a histogram: as given, or, if both are equal, of the data; apart in any case."""
     if not (low < high or low == high):
         raise ShapeError(f"{name}: max must be larger than min, got {low} and {high}")
-    if low == high and x.numel():
+    if low == high and not x.numel():
+        return low, low + 1
+    if low == high:
         low, high = reduce.amin(x).item(), reduce.amax(x).item()
     if not abs(low) + abs(high) < float("inf"):
         raise ShapeError(f"{name}: range of [{low}, {high}] is not finite")
@@ -298,7 +301,7 @@ def histc(input, bins=100, min=0, max=0):
     if bins <= 0:
         raise ShapeError(f"histc: bins must be > 0, got {bins}")
     out = empty(bins, dtype=x.dtype)
-    call_routine("sorting.histogram", (out, x, tensor(_range(x, min, max, "histc"), dtype=x.dtype), None), (0,))
+    call_routine("counting.histogram", (out, x, tensor(_range(x, min, max, "histc"), dtype=x.dtype), None), (0,))
     return out
 
 
@@ -329,7 +332,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
         weight = _flat(weight)
     hist = empty(count, dtype=x.dtype)
     if count:
-        call_routine("sorting.histogram", (hist, x, edges, weight), (mode,))
+        call_routine("counting.histogram", (hist, x, edges, weight), (mode,))
     if density:
         hist = hist / (reduce.sum(hist) * (edges[1:] - edges[:-1]))
     return Histogram(hist, edges)
@@ -389,31 +392,31 @@ def _steps(y, x, axis, name):
     return diff(x, dim=axis)
 
 
+def _area(y, x, dx, dim, name):
+    """y, its axis and its size there, checked; and the distances between neighbours: a number, or a tensor that broadcasts."""
+    axis = _axis(_tensor(y, name), dim, name)
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}: give x or dx, not both")
+    if y.dtype.name == "bool" or x is not None and _tensor(x, name).dtype.name == "bool":
+        raise DTypeError(f"{name}: bool is not supported")
+    return y, axis, y.shape[axis], 1 if x is None and dx is None else dx if x is None else _steps(y, x, axis, name)
+
+
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The area under y along `dim` by the trapezoidal rule, at points x or at distances dx (1 by default)."""
-    axis = _axis(_tensor(y, "trapezoid"), dim, "trapezoid")
-    if x is not None and dx is not None:
-        raise TypeError("trapezoid: give x or dx, not both")
-    n = y.shape[axis]
+    y, axis, n, step = _area(y, x, dx, dim, "trapezoid")
+    if n == 0:
+        return zeros((*y.shape[:axis], *y.shape[axis + 1:]), dtype=y.dtype)
     if x is None:
-        dx = 1 if dx is None else dx
-        if n == 0:
-            return (reduce.sum(y, axis) * dx).to(y.dtype)
         ends = _part(y, axis, 0, 1) + _part(y, axis, n - 1, n)
-        return (reduce.sum(y, axis) - shape.squeeze(ends, axis) * 0.5) * dx
-    left, right = _part(y, axis, 0, max(n - 1, 0)), _part(y, axis, 1, n)
-    return reduce.sum((left + right) * _steps(y, x, axis, "trapezoid"), axis) / 2
+        return (reduce.sum(y, axis) - shape.squeeze(ends, axis) * 0.5) * step
+    return reduce.sum((_part(y, axis, 0, n - 1) + _part(y, axis, 1, n)) * step, axis) / 2
 
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
-    axis = _axis(_tensor(y, "cumulative_trapezoid"), dim, "cumulative_trapezoid")
-    if x is not None and dx is not None:
-        raise TypeError("cumulative_trapezoid: give x or dx, not both")
-    n = y.shape[axis]
-    pairs = _part(y, axis, 0, max(n - 1, 0)) + _part(y, axis, 1, n)
-    step = (1 if dx is None else dx) if x is None else _steps(y, x, axis, "cumulative_trapezoid")
-    return scans.cumsum(pairs * (step / 2), axis)
+    y, axis, n, step = _area(y, x, dx, dim, "cumulative_trapezoid")
+    return scans.cumsum((_part(y, axis, 0, max(n - 1, 0)) + _part(y, axis, 1, n)) * (step / 2), axis)
 
 
 trapz = trapezoid

@@ -60,14 +60,15 @@ cdef void product_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t
             out[i * so] = <element> whole
 
 
-cdef void columns(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n, Py_ssize_t width, bint product) noexcept nogil:
+cdef void columns(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n, Py_ssize_t width,
+                  bint product) noexcept nogil:
     """`width` neighbouring lines at once, in the order of memory."""
     cdef double carry[COLUMNS]
     cdef int64_t whole[COLUMNS]
-    cdef Py_ssize_t i, j
+    cdef Py_ssize_t _, j
     for j in range(width):
         carry[j] = whole[j] = product
-    for i in range(n):
+    for _ in range(n):
         if element is float or element is double:
             if product:
                 for j in range(width):
@@ -144,13 +145,13 @@ cdef Py_ssize_t running_product(const Array* arrays, const Py_ssize_t* ints, con
 
 cdef void extremes(const Array* arrays, const Py_ssize_t* ints, element* out, int64_t* places, const element* x) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t i, line, place
+    cdef Py_ssize_t i, _, place
     cdef element best, v
     cdef const element* row
     start_lines(&lines, arrays, 3, 2, <int> ints[0])
     if lines.n == 0:
         return
-    for line in range(lines.count):
+    for _ in range(lines.count):
         row = x + lines.at[2]
         i = 0
         while True:
@@ -194,10 +195,10 @@ cdef Py_ssize_t running_extreme(const Array* arrays, const Py_ssize_t* ints, con
 
 cdef void logsumexps(const Array* arrays, const Py_ssize_t* ints, real* out, const real* x) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t i, line
+    cdef Py_ssize_t i, _
     cdef double carry, v, low, high
     start_lines(&lines, arrays, 2, 1, <int> ints[0])
-    for line in range(lines.count):
+    for _ in range(lines.count):
         for i in range(lines.n):
             v = x[lines.at[1] + i * lines.step[1]]
             if i == 0 or v != v:
@@ -221,10 +222,10 @@ cdef Py_ssize_t running_logsumexp(const Array* arrays, const Py_ssize_t* ints, c
 
 cdef void recurrences(const Array* arrays, const Py_ssize_t* ints, real* out, const real* v, const real* x) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t i, k, line
+    cdef Py_ssize_t i, k, _
     cdef double h, factor
     start_lines(&lines, arrays, 3, 1, <int> ints[0])
-    for line in range(lines.count):
+    for _ in range(lines.count):
         h, factor = 0, 0
         for i in range(lines.n):
             k = lines.n - 1 - i if ints[1] else i
