@@ -60,6 +60,7 @@ EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
 # small products by a transposed matrix are up to 12 % faster.
 PLAIN_LOOPS = ("loops", "update", "micro")
 LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC else [])]
+LOOP_MODULES = {f"autograd_cy.kernels.{name}" for name in ("integer_loops", "index", "scans", "sorting", "counting")}
 # Rows: a third smaller than with -O3, as fast or faster (softmax of 10 columns by a fifth), but loops of a few rounds must be unrolled.
 # Reductions need all of -O3 but what clones functions and loops, a third of the size; variance over the first axis loses a tenth.
 LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *(["-fpeel-loops"] if GCC else [])],
@@ -89,7 +90,7 @@ def optimisation(name, level=None):
         return BASE_LEVEL
     if level and name in LEVEL_FLAGS:
         return LEVEL_FLAGS[name]
-    if level and name in PLAIN_LOOPS or name in ("autograd_cy.kernels.integer_loops", "autograd_cy.kernels.index"):
+    if level and name in PLAIN_LOOPS or name in LOOP_MODULES:
         return LOOPS_LEVEL
     return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
 

@@ -94,12 +94,14 @@ cdef Py_ssize_t find_runs(const element* x, Py_ssize_t n, element* values, int64
             found += 1
         if runs != NULL:
             runs[i if order == NULL else order[i]] = found - 1
+    if starts != NULL:
+        starts[found] = n
     return found
 
 
 cdef Py_ssize_t runs_of(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """Of n contiguous elements x: the first of each run, where it starts (or NULL), the number of the run of each element (or NULL), and
-    how many runs there are; an order (or NULL) says where each element of x came from, and the numbers go there."""
+    """Of n contiguous elements x: the first of each run, where it starts, and last n (or NULL), the number of the run of each element (or
+    NULL), and how many runs there are; an order (or NULL) says where each element of x came from, and the numbers go there."""
     cdef int64_t* starts = <int64_t*> arrays[1].data
     cdef int64_t* runs = <int64_t*> arrays[2].data
     cdef int64_t* order = <int64_t*> arrays[5].data
@@ -144,9 +146,10 @@ cdef Py_ssize_t bincount(const Array* arrays, const Py_ssize_t* ints, const doub
     return -1
 
 
-cdef void bins_of(real* out, const real* x, const real* edges, const real* weights, Py_ssize_t n, Py_ssize_t bins, int mode) noexcept nogil:
+cdef void bins_of(real* out, const real* x, const real* edges, const real* weights, Py_ssize_t n, Py_ssize_t bins, int mode,
+                  const double* ends) noexcept nogil:
     cdef Py_ssize_t i, place
-    cdef real low = edges[0], high = edges[bins if mode else 1]
+    cdef real low = edges[0] if mode else <real> ends[0], high = edges[bins] if mode else <real> ends[1]
     for i in range(n):
         if not (x[i] >= low and x[i] <= high):
             continue
@@ -164,15 +167,33 @@ cdef void bins_of(real* out, const real* x, const real* edges, const real* weigh
 
 
 cdef Py_ssize_t histogram(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """out: how many elements of x, or the sum of their weights (or NULL), lie in each bin; ints: 0: edges has the two ends of the range;
-    1: all edges, at equal distances; 2: all edges. The last bin has its right edge, too. Contiguous, one dtype."""
+    """out: how many elements of x, or the sum of their weights (or NULL), lie in each bin; ints: 0: of equal width, numbers has the
+    two ends of the range, edges is NULL; 1: of equal width, but edges decides; 2: of any width. The last bin has its
+    right edge, too. Contiguous, one dtype."""
     memset(arrays[0].data, 0, arrays[0].shape[0] * itemsize_of(arrays[0].dtype))
     if arrays[0].dtype == FLOAT32:
-        bins_of(<float*> arrays[0].data, <float*> arrays[1].data, <float*> arrays[2].data, <float*> arrays[3].data, arrays[1].shape[0],
-                arrays[0].shape[0], <int> ints[0])
+        bins_of(<float*> arrays[0].data, <float*> arrays[1].data, <float*> arrays[2].data, <float*> arrays[3].data,
+                arrays[1].shape[0], arrays[0].shape[0], <int> ints[0], numbers)
     else:
         bins_of(<double*> arrays[0].data, <double*> arrays[1].data, <double*> arrays[2].data, <double*> arrays[3].data,
-                arrays[1].shape[0], arrays[0].shape[0], <int> ints[0])
+                arrays[1].shape[0], arrays[0].shape[0], <int> ints[0], numbers)
+    return -1
+
+
+cdef void write_edges(real* out, Py_ssize_t n, real low, real high) noexcept nogil:
+    """As linspace: each half is counted from its own end."""
+    cdef real step = (high - low) / (n - 1)
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = low + step * i if i < n // 2 else high - step * (n - 1 - i)
+
+
+cdef Py_ssize_t edges(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """out: at least two edges at equal distances from numbers[0] to numbers[1]."""
+    if arrays[0].dtype == FLOAT32:
+        write_edges[float](<float*> arrays[0].data, arrays[0].shape[0], <float> numbers[0], <float> numbers[1])
+    else:
+        write_edges[double](<double*> arrays[0].data, arrays[0].shape[0], numbers[0], numbers[1])
     return -1
 
 
@@ -184,4 +205,5 @@ def out_of_row(status, arrays, ints):
 add_routine("counting.runs", "wwwwrr", runs_of)
 add_routine("counting.bincount", "wrr", bincount)
 add_routine("counting.histogram", "wrrr", histogram)
+add_routine("counting.edges", "w", edges)
 add_routine("counting.search", "wrrr", search, out_of_row)

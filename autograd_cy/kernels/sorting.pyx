@@ -21,6 +21,10 @@ ctypedef fused element:
     int32_t
     uint8_t
 
+ctypedef fused real:
+    float
+    double
+
 cdef struct Wide:
     uint64_t key
     uint64_t place
@@ -49,29 +53,54 @@ cdef enum Task:
 
 # ---- words
 
+cdef int64_t SIGN = <int64_t> (<uint64_t> 1 << 63)
+
+
 cdef inline uint64_t key_of(element x) noexcept nogil:
-    cdef uint64_t bits = 0
-    cdef uint32_t half
-    if element is float:
-        if x != x:
-            return 0xFFFFFFFF
-        if x == 0:
-            return 0x80000000U
+    cdef int64_t wide, whole                       # the bits, and those of the absolute value
+    cdef int32_t half, rest
+    if element is float:                           # by integers and without branches: NaNs and zeros may be anywhere
         memcpy(&half, &x, 4)
-        return <uint32_t> (~half if half >> 31 else half | 0x80000000U)
+        rest = half & 0x7FFFFFFF
+        half = half ^ (half >> 31 | <int32_t> 0x80000000U)
+        half = half if rest else <int32_t> 0x80000000U
+        return <uint32_t> (half if rest <= 0x7F800000 else -1)
     elif element is double:
-        if x != x:
-            return ~bits
-        if x == 0:
-            return <uint64_t> 1 << 63
-        memcpy(&bits, &x, 8)
-        return ~bits if bits >> 63 else bits | <uint64_t> 1 << 63
+        memcpy(&wide, &x, 8)
+        whole = wide & ~SIGN
+        wide = wide ^ (wide >> 63 | SIGN)
+        wide = wide if whole else SIGN
+        return <uint64_t> (wide if whole <= <int64_t> 0x7FF << 52 else -1)
     elif element is int64_t:
         return <uint64_t> x ^ (<uint64_t> 1 << 63)
     elif element is int32_t:
         return <uint32_t> x ^ 0x80000000U
     else:
         return x
+
+
+cdef inline element element_of(uint64_t key, uint64_t place, const element* x, Py_ssize_t step) noexcept nogil:
+    """The element of that key, which was at that place: from the key, as long lines do not stay in the cache."""
+    cdef element value
+    cdef uint32_t half
+    if element is float:
+        if key == 0xFFFFFFFFU or key == 0x80000000U:
+            return x[place * step]                 # a NaN or zero of any kind
+        half = <uint32_t> (key ^ 0x80000000U if key >> 31 else ~key)
+        memcpy(&value, &half, 4)
+        return value
+    elif element is double:
+        if ~key == 0 or key == <uint64_t> 1 << 63:
+            return x[place * step]
+        key = key ^ <uint64_t> 1 << 63 if key >> 63 else ~key
+        memcpy(&value, &key, 8)
+        return value
+    elif element is int64_t:
+        return <int64_t> (key ^ (<uint64_t> 1 << 63))
+    elif element is int32_t:
+        return <int32_t> <uint32_t> (key ^ 0x80000000U)
+    else:
+        return <element> key
 
 
 cdef inline void make_word(word* w, uint64_t key, uint64_t place) noexcept nogil:
@@ -292,7 +321,7 @@ cdef void run_line(Task task, const Py_ssize_t* ints, word* w, word* spare, cons
             if places != NULL:
                 places[i * lines.step[1]] = place
             if values != NULL:
-                values[i * lines.step[0]] = x[place * step]
+                values[i * lines.step[0]] = element_of(key_in(w[i]) ^ flip, place, x, step)
         return
     if task == KTH:
         fill(w, x, step, n, 0)
@@ -352,4 +381,56 @@ cdef Py_ssize_t along(const Array* arrays, const Py_ssize_t* ints, const double*
     return by_word(arrays, ints, <uint8_t*> x)
 
 
+# ---- the way back
+
+cdef Py_ssize_t place(const Array* arrays, const Py_ssize_t* ints, real* out, const real* g) noexcept nogil:
+    cdef const int64_t* places = <const int64_t*> arrays[2].data
+    cdef Lines lines
+    cdef Py_ssize_t i, j, k, at, n, line = 0, width = 1
+    cdef const real* from_g
+    cdef const int64_t* from_places
+    cdef real* to
+    cdef int last
+    start_lines(&lines, arrays, 3, 0, <int> ints[0])
+    last = lines.ndim - 1
+    if last >= 0 and lines.strides[0][last] == 1 and lines.strides[1][last] == 1 and lines.strides[2][last] == 1:
+        width = max(lines.shape[last], <Py_ssize_t> 1)      # lines side by side, in the order of memory
+    n = arrays[1].shape[ints[0]] if arrays[0].ndim and arrays[1].ndim == arrays[0].ndim else 1
+    memset(out, 0, lines.n * lines.count * sizeof(real))
+    while line < lines.count:
+        to, from_g, from_places = out + lines.at[0], g + lines.at[1], places + lines.at[2]
+        for i in range(n):
+            for j in range(width):
+                at = from_places[j]
+                if not 0 <= at < lines.n:          # somebody wrote into the indices through NumPy
+                    return 0
+                if ints[1]:
+                    to[at * lines.step[0] + j] += from_g[j]
+                else:
+                    to[at * lines.step[0] + j] = from_g[j]
+            from_g += lines.step[1]
+            from_places += lines.step[2]
+        line += width
+        if width > 1:                              # to the last of these lines
+            lines.position[last] += width - 1
+            for k in range(3):
+                lines.at[k] += width - 1
+        next_line(&lines)
+    return -1
+
+
+cdef Py_ssize_t placed(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """out, contiguous: g at the places along axis, zeros elsewhere; ints: axis, whether places may be equal (then they add up). Status 0: a
+    place is none."""
+    if arrays[0].dtype == FLOAT32:
+        return place(arrays, ints, <float*> arrays[0].data, <float*> arrays[1].data)
+    return place(arrays, ints, <double*> arrays[0].data, <double*> arrays[1].data)
+
+
+def no_place(status, arrays, ints):
+    """The error of an index that has been overwritten."""
+    return IndexError(f"an index that the gradient goes to was overwritten: it is out of range for shape {arrays[0][2]}")
+
+
 add_routine("sorting.along", "wwr", along)
+add_routine("sorting.placed", "wrr", placed, no_place)
