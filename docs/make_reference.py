@@ -13,8 +13,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "autograd_cy"))
 from ops.table import TABLE  # noqa: E402  the table alone, without the package around it
+from ops.written import rule_text  # noqa: E402
 
-SOURCE = "\n".join(path.read_text() for path in sorted((ROOT / "autograd_cy" / "ops" / "table").glob("*.py")))
+
 HEAD = """# Operations
 
 Written by docs/make_reference.py from `autograd_cy/ops/table`; {count} rows. In a derivative, `g` is the incoming gradient and
@@ -27,32 +28,20 @@ KINDS = {
 }
 
 
-def written(name, i, node):
-    """A derivative's source; of a helper, its name and what it says of itself."""
-    if isinstance(node, ast.Lambda):
-        return f"`{ast.unparse(node.body)}`"
-    return f"`{ast.unparse(node)}`: {TABLE[name].rules[i].__doc__}"
+def derivative(row, i):
+    """A derivative as it is written; of a helper, also what it says of itself."""
+    said = row.rules[i].__doc__
+    return f"`{rule_text(row.name, i)}`" + (f": {said}" if said else "")
 
 
-def rules():
-    """{row: {input: source of its derivative}}, as written in the table."""
-    found = {}
-    for node in ast.walk(ast.parse(SOURCE)):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("unary", "binary", "ternary", "op"):
-            name = ast.literal_eval(node.args[0])
-            given = {k.arg[1:]: k.value for k in node.keywords if k.arg and k.arg[0] == "d" and k.arg[1:] in TABLE[name].inputs}
-            found[name] = {i: written(name, i, v) for i, v in given.items()}
-    return found
-
-
-def entry(row, derivatives):
+def entry(row):
     """The lines of one row."""
     defaults = dict(zip(row.attrs, row.defaults, strict=False))
     arguments = [*row.inputs, *(f"{a}={defaults[a]:g}" if a in defaults else a for a in row.attrs)]
     doc = row.doc.replace("*", r"\*")
     lines = [f"**{row.name}**({', '.join(arguments)}): {doc}", ""]
-    lines += [f"- d{i} = {source}" for i, source in derivatives.items()]
-    if not derivatives and not row.special:
+    lines += [f"- d{i} = {derivative(row, i)}" for i in row.rules]
+    if not row.rules and not row.special:
         lines.append("- not differentiable")
     if row.special:
         lines.append(f"- {row.special}")
@@ -110,14 +99,13 @@ def graph():
 
 def page():
     """The text of the page."""
-    source = rules()
     lines = [HEAD.format(count=len(TABLE))]
     for kind, title in KINDS.items():
         head, _, text = title.partition(": ")
         lines += [f"## {head}", "", *([text[0].upper() + text[1:], ""] if text else [])]
         for row in TABLE.values():
             if row.kind == kind:
-                lines += entry(row, source[row.name])
+                lines += entry(row)
     lines += graph()
     return "\n".join(lines).rstrip("\n") + "\n"
 
