@@ -80,7 +80,7 @@ COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if G
 COLD = {f"autograd_cy.{name}" for name in (
     "engine.creation", "engine.random", "engine.index", "engine.gather", "engine.modes", "engine.choose", "engine.elementwise",
     "engine.linear_algebra", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
-    "kernels._probe_strided", "kernels.table")}
+    "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function")}
 
 
 def optimisation(name, level=None):

@@ -16,6 +16,7 @@ from .engine.creation import (
     arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, ones, ones_like, tensor, zeros, zeros_like,
 )
 from .engine.operands import get_default_dtype, set_default_dtype
+from .engine.function import custom_op
 from .engine.gather import gather
 from .engine.index import nonzero
 from .engine.joins import cat, chunk, split, stack, unbind

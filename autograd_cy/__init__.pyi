@@ -39,6 +39,7 @@ from .engine.backward import (
     get_engine as get_engine,
     set_engine as set_engine,
 )
+from .engine.function import custom_op as custom_op
 from .engine.choose import (
     logit as logit,
     nan_to_num as nan_to_num,

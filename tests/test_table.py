@@ -35,6 +35,7 @@ REACHED_BY = {
     "index_fill": "test_inplace.py",
     "copy": "test_inplace.py",
     "captured": "test_compiled_functions.py",
+    "custom": "test_custom_functions.py",
 }
 # Samples of names that are compositions of rows.
 COMPOSED = {

@@ -11,8 +11,8 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, shape,
-    windows,
+    backward, choose, composed, copies, creation, elementwise, gather, hooks, index, joins, losses, printing, products, random, reduce,
+    shape, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -246,6 +246,7 @@ METHODS |= {f.__name__: f for f in (
     products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
 )}
+METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
             "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,
             "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,

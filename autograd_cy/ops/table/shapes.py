@@ -34,6 +34,7 @@ op("pieces", "x", kind="view", attrs="sizes dim", dx=lambda gs, sizes, dim: conc
 
 op("captured", "*inputs", attrs="shapes", aux="call", public=False, doc="a compiled function; its gradient is a captured program, too",
    dinputs=lambda gs, call: call.differentiate(gs))
+op("custom", "*inputs", attrs="call", public=False, doc="an autograd.Function; its gradient is its backward")
 
 # ---- indices
 
