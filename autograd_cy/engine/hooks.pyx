@@ -15,9 +15,9 @@ from autograd_cy.array.layout cimport (
     DENSE, Layout, layout_contiguous_like, layout_decref, layout_incref, same_layout, same_shape, shape_tuple,
 )
 from autograd_cy.array.storage cimport Storage, storage_decref, storage_incref
-from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.modes cimport grad_enabled, notice
 from autograd_cy.engine.node cimport (
-    RECORD_SAVED, RECORD_TRACES, SAVED_PACKED, SAVED_TENSOR, Node, Saved, Watchers, at_record, node_description, watchers_of,
+    RECORD_NOTICE, RECORD_SAVED, RECORD_TRACES, SAVED_PACKED, SAVED_TENSOR, Node, Saved, Watchers, at_record, node_description, watchers_of,
 )
 from autograd_cy.engine.object cimport ag_set_in_type, ag_track
 from autograd_cy.engine.operands cimport copy_of
@@ -30,6 +30,7 @@ from threading import get_ident
 from types import CellType, FunctionType, MethodType
 
 from autograd_cy.engine.handles import Hooks, add_hook, describe
+from autograd_cy.engine.modes import set_observer
 
 cdef str ON_GRADIENT = "_backward_hooks"
 cdef str ON_ACCUMULATED = "_post_accumulate_grad_hooks"
@@ -570,8 +571,16 @@ def is_anomaly_check_nan_enabled():
     return bool(looks_for_nan)
 
 
+def observe(observer):
+    """As modes.set_observer; new nodes are shown, too."""
+    set_observer(observer)
+    at_record.mode = at_record.mode & ~RECORD_NOTICE | (0 if observer is None else RECORD_NOTICE)
+
+
 cdef int look(Node node) except -1:
     try:
+        if at_record.mode & RECORD_NOTICE:
+            notice("record", node)
         if at_record.mode & RECORD_TRACES:
             note_trace(node)
         if at_record.mode & RECORD_SAVED:

@@ -182,6 +182,7 @@ cdef enum:
     RECORD_LINES = 1          # what happens then: the line is noted,
     RECORD_SAVED = 2          # saved values are put elsewhere (hooks),
     RECORD_TRACES = 4         # the whole stack is noted (hooks)
+    RECORD_NOTICE = 8         # the observer of modes is told (hooks)
 
 cdef struct Recording:
     int mode
