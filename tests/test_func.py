@@ -648,3 +648,108 @@ def test_threads():
         thread.join()
     for k in range(4):
         np.testing.assert_allclose(results[k], np.diag(6 * (X + k)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# PyTorch as the oracle: every transform of every function, and compositions of them to depth three
+
+SCALARS = {
+    "cube": lambda L, x: (x ** 3).sum(),
+    "mixed": lambda L, x: (x.sin() * L.exp(-x)).sum() * x[0],
+    "prod": lambda L, x: x.prod(),
+    "norm": lambda L, x: (x * x).sum().sqrt(),
+    "logsumexp": lambda L, x: L.logsumexp(x, 0),
+    "softmax": lambda L, x: (L.softmax(x, 0) * x).sum(),
+    "outer": lambda L, x: (x[:, None] @ x[None, :]).tanh().sum(),
+    "where": lambda L, x: L.where(x > 0, x * x, x.exp()).sum(),
+    "var": lambda L, x: x.var() + (x.var(0, keepdim=True) + 0.1).sqrt().sum(),      # torch fails at third derivatives of std
+    "written": lambda L, x: _written(L, x),
+    "linear": lambda L, x: 2 * x.sum(),
+}
+
+
+def _written(L, x):
+    y = x.clone()
+    y[1:] *= x[:-1]
+    y.sin_()
+    return (y * x).sum()
+
+
+COMPOSITIONS = {
+    "grad": lambda F, L, f: lambda x, v: F.grad(f)(x),
+    "grad_and_value": lambda F, L, f: lambda x, v: F.grad_and_value(f)(x),
+    "jvp": lambda F, L, f: lambda x, v: F.jvp(f, (x,), (v,)),
+    "vjp": lambda F, L, f: lambda x, v: F.vjp(F.grad(f), x)[1](v),
+    "jacrev of grad": lambda F, L, f: lambda x, v: F.jacrev(F.grad(f))(x),
+    "hessian": lambda F, L, f: lambda x, v: F.hessian(f)(x),
+    "jacfwd of jacfwd": lambda F, L, f: lambda x, v: F.jacfwd(F.jacfwd(f))(x),
+    "jvp of grad": lambda F, L, f: lambda x, v: F.jvp(F.grad(f), (x,), (v,)),
+    "grad of jvp": lambda F, L, f: lambda x, v: F.grad(lambda a: F.jvp(f, (a,), (v,))[1])(x),
+    "grad of jvp of grad": lambda F, L, f: lambda x, v: F.grad(lambda a: F.jvp(F.grad(f), (a,), (v,))[1].sum())(x),
+    "jacrev of hessian": lambda F, L, f: lambda x, v: F.jacrev(F.hessian(f))(x),
+    "vmap of grad": lambda F, L, f: lambda x, v: F.vmap(F.grad(f))(L.stack([x, v, x * v])),
+    "vmap of hessian": lambda F, L, f: lambda x, v: F.vmap(F.hessian(f))(L.stack([x, v])),
+    "grad of vmap of grad": lambda F, L, f: lambda x, v: F.grad(
+        lambda a: (F.vmap(F.grad(f))(L.stack([a, a * v])) ** 2).sum())(x),
+    "jvp of vmap": lambda F, L, f: lambda x, v: F.jvp(lambda a: F.vmap(lambda s: f(a * s))(x), (x,), (v,)),
+    "vmap of jvp of grad": lambda F, L, f: lambda x, v: F.vmap(
+        lambda t: F.jvp(F.grad(f), (x,), (t,))[1], out_dims=1)(L.stack([v, x])),
+    "jacfwd of vmap of vmap": lambda F, L, f: lambda x, v: F.jacfwd(
+        lambda a: F.vmap(F.vmap(lambda s, t: s * t.sin(), (None, 0)), (0, None))(a, v))(x),
+    "perturbations": lambda F, L, f: lambda x, v: F.grad(lambda a: f(a * F.grad(lambda b: f(a * b))(a)))(x),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("function", SCALARS)
+def test_against_torch(function, composition):
+    torch = pytest.importorskip("torch")
+    found = []
+    for L, transforms in ((ag, F), (torch, torch.func)):
+        def f(x, L=L):
+            return SCALARS[function](L, x)
+
+        call = COMPOSITIONS[composition](transforms, L, f)
+        x, v = (L.tensor(a, dtype=L.float64) for a in ([0.7, -1.3, 2.1], [1.0, 0.4, -0.6]))
+        if function == "linear" and composition == "vmap of jvp of grad":
+            pytest.skip("torch.func.vmap takes the zeros for a batch")
+        result = call(x, v)
+        flat = []
+        _flat(result, flat)
+        found.append(flat)
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(array(ours), theirs.detach().numpy(force=True), rtol=1e-8, atol=1e-10)
+        assert ours.requires_grad == theirs.requires_grad
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_functional_against_torch(name, create_graph, requires_grad):
+    torch = pytest.importorskip("torch")
+    for function in SCALARS.values():
+        found = []
+        for L, functional in ((ag, A), (torch, torch.autograd.functional)):
+            x, y = (L.tensor(a, dtype=L.float64).requires_grad_(requires_grad) for a in ([0.7, -1.3, 2.1], [1.0, 0.4, -0.6]))
+            v = () if name in ("jacobian", "hessian") else ((x * 0 + 2, y * 0 - 1),) if name != "vjp" else ()
+            results = getattr(functional, name)(lambda a, b, L=L: function(L, a * b) + function(L, a), (x, y), *v,  # noqa: B023
+                                                create_graph=create_graph)
+            flat = []
+            _flat(results, flat)
+            found.append(flat)
+        for ours, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(array(ours), theirs.detach().numpy(), rtol=1e-8, atol=1e-10)
+            if create_graph == requires_grad or not create_graph:
+                assert ours.requires_grad == theirs.requires_grad
+
+
+def _flat(tree, found):
+    if isinstance(tree, tuple):
+        for part in tree:
+            _flat(part, found)
+    else:
+        found.append(tree)

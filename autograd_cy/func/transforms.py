@@ -18,7 +18,7 @@ from autograd_cy.engine import creation
 from autograd_cy.engine.backward import grad as pull
 from autograd_cy.engine.modes import enable_grad, is_grad_enabled
 from autograd_cy.engine.tensor import Tensor
-from autograd_cy.graph.links import dependencies, last_node
+from autograd_cy.graph.links import last_node, reaches_beyond
 from autograd_cy.graph.trees import flatten, other_values, unflatten
 
 FLOATS = (float32, float64)
@@ -48,13 +48,7 @@ class Level:
 
     def depends_outside(self, tensors):
         """Whether someone outside could differentiate the tensors."""
-        if not self.tracked:
-            return False
-        tensors = [t for t in tensors if t.requires_grad]
-        if not tensors:
-            return False
-        leaves, older = dependencies(tensors, self.since)
-        return older is not None or any(not any(leaf is v for v in self.variables) for leaf in leaves)
+        return self.tracked and reaches_beyond([t for t in tensors if t.requires_grad], self.since, self.variables)
 
     def hand_out(self, t):
         """A result as the outside sees it."""
@@ -278,11 +272,8 @@ class Linear:
         return [creation.zeros_like(o.detach()) if t is None else self._hand_out(t) for o, t in zip(self.outputs, found, strict=True)]
 
     def _hand_out(self, t):
-        if not t.requires_grad:
-            return t
-        leaves, older = dependencies([t], self.level.since)
-        own = (*self.level.variables, *self.known)
-        return t if older is not None or any(not any(leaf is v for v in own) for leaf in leaves) else t.detach()
+        keep = not t.requires_grad or reaches_beyond([t], self.level.since, (*self.level.variables, *self.known))
+        return t if keep else t.detach()
 
 
 def linear_part(call, who):

@@ -5,14 +5,17 @@
 import gc
 from types import ModuleType
 
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport Layout, layout_incref, layout_strided
 from autograd_cy.array.storage cimport Storage, storage_decref, storage_new
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Edge, Node, free_nodes, is_node, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.pointer_map cimport PointerMap, map_free, map_get, map_set
 from autograd_cy.engine.record cimport saved_or_raise, set_edge, set_history
 from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
 from autograd_cy.graph.machine cimport Instance
@@ -66,6 +69,54 @@ def dependencies(outputs, long long since, known=()):
                 seen.add(<size_t> target)
                 leaves.append(<object> target)
     return leaves, older
+
+
+cdef struct Walk:
+    PointerMap seen
+    PyObject** stack
+    Py_ssize_t n, room
+
+
+cdef int arrive(Walk* walk, PyObject* target, long long since) except -1:
+    """1 at something that lies beyond; else the target, if it is new, waits for its turn."""
+    cdef void* larger
+    if map_get(&walk.seen, target, 0):
+        return 0
+    if not is_node(target) or (<Node> target).seq <= since:
+        return 1
+    map_set(&walk.seen, target, 1)
+    if walk.n == walk.room:
+        larger = PyMem_Realloc(walk.stack, (2 * walk.room + 32) * sizeof(PyObject*))
+        if larger == NULL:
+            raise MemoryError("out of memory in a walk over the graph")
+        walk.stack, walk.room = <PyObject**> larger, 2 * walk.room + 32
+    walk.stack[walk.n] = target
+    walk.n += 1
+    return 0
+
+
+def reaches_beyond(outputs, long long since, own):
+    """Whether the outputs' graph reaches a node made up to `since`, or a leaf that is not among the tensors in `own`."""
+    cdef Walk walk
+    cdef Node node
+    cdef int i
+    memset(&walk, 0, sizeof(Walk))
+    try:
+        for t in own:
+            map_set(&walk.seen, <PyObject*> t, 1)
+        for t in outputs:
+            if (<Tensor> t).needs_grad and arrive(&walk, (<Tensor> t).node if (<Tensor> t).node != NULL else <PyObject*> t, since):
+                return True
+        while walk.n:
+            walk.n -= 1
+            node = <Node> walk.stack[walk.n]
+            for i in range(node.n_edges):
+                if node.edges[i].target != NULL and arrive(&walk, node.edges[i].target, since):
+                    return True
+        return False
+    finally:
+        PyMem_Free(walk.stack)
+        map_free(&walk.seen)
 
 
 def crossings(outputs, long long since):
