@@ -48,10 +48,12 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_
         call = Call(func, args, kwargs, argnums, has_aux, "jacrev(f)(*args)")
         level = call.level
         outputs, shape = float_outputs(call, "vjp")
-        record = level.depends_outside(outputs)
+        closed = level.closed(outputs)
+        record = level.tracked and not closed
         blocks = []
         for o in outputs:
-            rows = [level.pull([o], [unit], record) for unit in unit_vectors(o)] if o.requires_grad else []
+            rows = [level.pull_closed(o, unit) if closed else level.pull([o], [unit], record)
+                    for unit in unit_vectors(o)] if o.requires_grad else []
             found = []
             for k, v in enumerate(level.variables):
                 parts = [row[k] for row in rows]

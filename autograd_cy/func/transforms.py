@@ -46,9 +46,13 @@ class Level:
                 raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation: the function changes an "
                                    "argument that it is differentiated by; let it work on a clone()")
 
+    def closed(self, tensors):
+        """Whether the tensors' graph has no leaves but the variables."""
+        return not reaches_beyond([t for t in tensors if t.requires_grad], self.since, self.variables)
+
     def depends_outside(self, tensors):
         """Whether someone outside could differentiate the tensors."""
-        return self.tracked and reaches_beyond([t for t in tensors if t.requires_grad], self.since, self.variables)
+        return self.tracked and not self.closed(tensors)
 
     def hand_out(self, t):
         """A result as the outside sees it."""
@@ -65,6 +69,16 @@ class Level:
         if not pairs or not self.variables:
             return [None] * len(self.variables)
         return pull([o for o, _ in pairs], self.variables, [s for _, s in pairs], retain_graph, create_graph, allow_unused=True)
+
+    def pull_closed(self, output, seed, retain_graph=True):
+        """As pull, for a graph that is closed: a pass to all leaves needs no search for the way, which costs several times as much."""
+        if not output.requires_grad:
+            return [None] * len(self.variables)
+        output.backward(seed, retain_graph)
+        found = [v.grad for v in self.variables]
+        for v in self.variables:
+            v.grad = None
+        return found
 
     def zeros_for(self, gradients):
         """Zeros in place of None."""
@@ -147,12 +161,14 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
         if value.ndim:
             raise RuntimeError(f"{who}: Expected f(*args) to return a scalar Tensor, got tensor with {value.ndim} dims. Maybe you "
                                "wanted to use the vjp or jacrev APIs instead?")
-        outside = level.depends_outside([value])
+        closed = level.closed([value])
+        outside = level.tracked and not closed
         value_out = value if outside else value.detach()
         aux = level.hand_out_all(call.aux) if has_aux else None
         # the graph is freed as the pass goes, unless a result still has it
         retain = outside or has_aux
-        gradients = level.zeros_for(level.pull([value], [None], outside, retain))
+        found = level.pull_closed(value, None, retain) if closed else level.pull([value], [None], outside, retain)
+        gradients = level.zeros_for(found)
         gradients = call.inputs_like([level.hand_out(g) for g in gradients])
         return gradients, ((value_out, aux) if has_aux else value_out)
 
