@@ -76,7 +76,7 @@ class _Later(type(_elementwise)):
         return getattr(module, attribute)
 
 
-for _name in ("data", "utils", "tools", "linalg", "special", "graph"):
+for _name in ("data", "utils", "tools", "linalg", "special", "graph", "func"):
     if _name not in globals():
         globals()[_name] = _Later(f"{__name__}.{_name}")
 
