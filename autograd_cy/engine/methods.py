@@ -11,8 +11,8 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, shape,
-    windows,
+    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce,
+    scipy_functions, shape, types, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -57,6 +57,13 @@ def div(input, other, *, rounding_mode=None):
         integers = not any(isinstance(v, float) or (isinstance(v, Tensor) and v.is_floating_point()) for v in (input, other))
         return shape.convert(quotient, int64 if not isinstance(input, Tensor) else input.dtype) if integers else quotient
     raise ValueError(f"div: rounding_mode must be None, \"floor\" or \"trunc\", got {rounding_mode!r}")
+
+
+def div_(input, other, *, rounding_mode=None):
+    """In place: a / b; rounding_mode "floor" or "trunc" rounds the quotient."""
+    if rounding_mode is None:
+        return elementwise.div_(input, other)
+    return copies.copy_(input, div(input, other, rounding_mode=rounding_mode))
 
 
 # ---- in place, filled
@@ -237,13 +244,15 @@ def _rule_where(condition, a, b):
 
 
 _ELEMENTWISE = [row.name for row in TABLE.values() if row.kind == "elementwise" and row.public]
+UNARY = [name for name in _ELEMENTWISE if TABLE[name].inputs == ("x",) and TABLE[name].result == "same"]
 METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
-    add, sub, add_, sub_, div, fill_, zero_, uniform_, normal_, detach_, to, type_as, view_as, reshape_as, expand_as,
+    add, sub, add_, sub_, div, div_, fill_, zero_, uniform_, normal_, detach_, to, type_as, view_as, reshape_as, expand_as,
     broadcast_to, select, narrow, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
-    composed.isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, composed.prelu,
+    composed.isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, composed.prelu, composed.float_power,
+    composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
@@ -251,11 +260,11 @@ METHODS |= {f.__name__: f for f in (
     products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
 )}
-METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
-            "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,
+METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "mm": products.matmul,
             "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
-            "polygamma": choose.polygamma_method,
-            "clip": clamp, "clip_": clamp_, "greater": elementwise.gt, "less": elementwise.lt, "not_equal": elementwise.ne,
+            "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
+            "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
+            "clip": clamp, "clip_": clamp_,
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
             "T": property(_T), "mT": property(shape.swap_axes),
             "data": property(shape.detach, lambda self, value: copies.set_data(self, value)),
@@ -264,8 +273,26 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
             "float": _converter(float32), "double": _converter(float64), "long": _converter(int64), "int": _converter(int32),
             "byte": _converter(uint8), "bool": _converter(bool_dtype), "__apply__": staticmethod(apply_named)}
 
-for _other, _name in {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-                      "arctanh": "atanh", "fix": "trunc"}.items():
+
+def _in_place(function, name):
+    """The form in place of a function that has no loop for it; the result is written in the tensor's own dtype."""
+    def in_place(self, *args, **options):
+        before = shape.clone(self) if self.requires_grad else self       # its gradient may need what is overwritten
+        return copies.copy_(self, function(before, *args, **options))
+    in_place.__name__ = in_place.__qualname__ = name + "_"
+    in_place.__doc__, in_place.__wrapped__ = f"In place: {name}.", function
+    return in_place
+
+
+METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
+    *(name for name in _ELEMENTWISE if TABLE[name].result == "bool" and TABLE[name].has_form_in_place),
+    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0")}
+
+for _other, _name in {
+        "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+        "arctanh": "atanh", "fix": "trunc", "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg",
+        "absolute": "abs", "sgn": "sign", "greater": "gt", "less": "lt", "greater_equal": "ge", "less_equal": "le", "not_equal": "ne",
+}.items():
     METHODS |= {_other: METHODS[_name], _other + "_": METHODS[_name + "_"]}
 
 for _name, _function in METHODS.items():
@@ -284,3 +311,4 @@ FUNCTIONS.update({
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
 })
+FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})
