@@ -21,24 +21,29 @@ from .tensor import Tensor, put_into_type
 
 # ---- arithmetic with PyTorch's extra arguments
 
+def _times(other, alpha):
+    """alpha * other, of a tensor or a number."""
+    return other if alpha == 1 else elementwise.mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+
+
 def add(input, other, *, alpha=1):
     """a + alpha * b."""
-    return elementwise.add(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.add(input, _times(other, alpha))
 
 
 def sub(input, other, *, alpha=1):
     """a - alpha * b."""
-    return elementwise.sub(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.sub(input, _times(other, alpha))
 
 
 def add_(input, other, *, alpha=1):
     """In place: a + alpha * b."""
-    return elementwise.add_(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.add_(input, _times(other, alpha))
 
 
 def sub_(input, other, *, alpha=1):
     """In place: a - alpha * b."""
-    return elementwise.sub_(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.sub_(input, _times(other, alpha))
 
 
 def div(input, other, *, rounding_mode=None):
