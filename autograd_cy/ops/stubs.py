@@ -8,7 +8,7 @@ marks is, and what the rest of the file declares already is left out of it.
 import re
 from pathlib import Path
 
-from .codegen import parameters
+from .wrappers import parameters
 from .table import TABLE
 
 PACKAGE = Path(__file__).resolve().parents[1]
