@@ -49,5 +49,6 @@ _NAMES = (
     "matmul", "swap_axes", "reshape", "expand", "permute", "sum_to", "total", "spread", "gather", "put", "slice", "unslice",
     "index", "index_back", "index_fill", "as_strided", "as_strided_back", "fill_strided", "concatenate", "pieces",
     "cross_entropy_back",
+    "diagonal_back", "unfold_back", "triangle", "stack", "scatter_zero", "scatter_kept", "index_kept", "scatter_dx", "scatter_dv", "embedding_back",
 )
 globals().update({_name: _function(_name) for _name in _NAMES})
