@@ -78,7 +78,7 @@ CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if GCC else []     # 4 % of a module
 # Mostly checks of arguments around calls that take microseconds, and what runs at a capture only: -Os makes them a quarter smaller.
 COLD = {f"autograd_cy.{name}" for name in (
-    "engine.creation", "engine.random", "engine.index", "engine.gather", "engine.modes", "engine.choose", "engine.elementwise",
+    "engine.creation", "engine.random", "engine.index", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
     "engine.linear_algebra", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
     "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function")}
 
@@ -89,7 +89,8 @@ def optimisation(name, level=None):
         return BASE_LEVEL
     if level and name in LEVEL_FLAGS:
         return LEVEL_FLAGS[name]
-    if level and name in PLAIN_LOOPS or name in ("autograd_cy.kernels.integer_loops", "autograd_cy.kernels.index"):
+    if level and name in PLAIN_LOOPS or name in ("autograd_cy.kernels.integer_loops", "autograd_cy.kernels.index",
+                                                       "autograd_cy.kernels.moving"):
         return LOOPS_LEVEL
     return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
 

@@ -39,6 +39,7 @@ from autograd_cy.engine.elementwise import (
 from autograd_cy.engine.elementwise import gelu as gelu_exact
 from autograd_cy.engine.elementwise import hardtanh as hardtanh_row
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
+from autograd_cy.engine.indexing import embedding
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.losses import (
     binary_cross_entropy,
@@ -47,15 +48,16 @@ from autograd_cy.engine.losses import (
     l1_loss,
     mse_loss,
 )
+from autograd_cy.engine.padding import pad
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
 from autograd_cy.engine.selection import clamp, clamp_, where
 from autograd_cy.engine.tensor import Tensor
 
 __all__ = ["bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_similarity",
-           "cross_entropy", "dropout", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+           "cross_entropy", "dropout", "elu", "embedding", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
            "hardtanh_", "l1_loss", "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "mish", "mse_loss",
-           "nll_loss", "normalize", "one_hot", "prelu", "relu", "relu6", "relu_", "selu", "selu_", "sigmoid", "silu",
+           "nll_loss", "normalize", "one_hot", "pad", "prelu", "relu", "relu6", "relu_", "selu", "selu_", "sigmoid", "silu",
            "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
 
 
