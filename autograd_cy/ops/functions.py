@@ -49,5 +49,7 @@ _NAMES = (
     "matmul", "swap_axes", "reshape", "expand", "permute", "sum_to", "total", "spread", "gather", "put", "slice", "unslice",
     "index", "index_back", "index_fill", "as_strided", "as_strided_back", "fill_strided", "concatenate", "pieces",
     "cross_entropy_back",
+    "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "take_planes", "put_planes",
+    "average_windows", "average_windows_back", "resample", "resample_back", "normalize_rows_back", "normalize_channels_back",
 )
 globals().update({_name: _function(_name) for _name in _NAMES})
