@@ -18,8 +18,6 @@ from .engine.creation import (
 )
 from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.function import custom_op
-from .engine.gather import gather
-from .engine.index import nonzero
 from .engine.arrange import (
     atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, cartesian_prod, column_stack, combinations, diag,
     diag_embed, diagflat, diagonal_scatter, dsplit, dstack, flip, fliplr, flipud, hsplit, hstack, meshgrid, ravel, repeat_interleave, roll,

@@ -44,6 +44,11 @@ FORWARD |= {
     "scatter_add": lambda x, index, v, dim: gather.scatter_add(x, dim, index, v),
     "scatter_reduce": lambda x, index, v, reduce, dim, include_self: gather.reduced(x, dim, index, v, reduce, include_self),
 }
+FORWARD |= {name: FUNCTIONS[name] for name in (
+    "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "average_windows", "average_windows_back",
+    "resample", "resample_back", "normalize_rows", "normalize_channels", "max_pool")}
+# The operations whose last input may be None.
+MAY_LACK_BIAS = ("linear", "convolution", "convolution_input", "normalize_rows", "normalize_channels")
 
 
 def of(tensor: Tensor, *, gradients: bool = False, names: Any = None) -> Program:
@@ -93,7 +98,7 @@ def _run(node, given, made):
             inputs.append(given[id(target)])
         elif isinstance(known, (int, float)):
             inputs.append(known)
-        elif known is None and node.operation == "linear":
+        elif known is None and node.operation in MAY_LACK_BIAS:
             inputs.append(None)                       # no bias
         else:
             inputs.append(_kept(node, i))
