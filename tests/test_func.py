@@ -736,7 +736,7 @@ def test_functional_against_torch(name, create_graph, requires_grad):
         for L, functional in ((ag, A), (torch, torch.autograd.functional)):
             x, y = (L.tensor(a, dtype=L.float64).requires_grad_(requires_grad) for a in ([0.7, -1.3, 2.1], [1.0, 0.4, -0.6]))
             v = () if name in ("jacobian", "hessian") else ((x * 0 + 2, y * 0 - 1),) if name != "vjp" else ()
-            results = getattr(functional, name)(lambda a, b, L=L: function(L, a * b) + function(L, a), (x, y), *v,  # noqa: B023
+            results = getattr(functional, name)(lambda a, b, L=L: function(L, a * b) + function(L, a), (x, y), *v,
                                                 create_graph=create_graph)
             flat = []
             _flat(results, flat)
