@@ -69,6 +69,7 @@ LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC
 LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *(["-fpeel-loops"] if GCC else [])],
                "reduce": ["-O3", *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
                                                          "version-loops-for-strides")] if GCC else [])]}
+VECTORISED = {f"autograd_cy.kernels.{name}" for name in ("integer_loops", "index", "moving", "windows", "pooling", "normalize")}
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
 BASE_LEVEL = ["-Os"] if X86 else None
 # The tests' doors to raw kernels are part of a build in place, but not of an installed package.
@@ -83,9 +84,9 @@ CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
 # Mostly checks of arguments around calls that take microseconds, and what runs at a capture only: -Os makes them a quarter smaller.
 COLD = {f"autograd_cy.{name}" for name in (
-    "engine.creation", "engine.random", "engine.index", "engine.gather", "engine.modes", "engine.choose", "engine.elementwise",
-    "engine.linear_algebra", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
-    "kernels._probe_strided", "kernels.table")}
+    "engine.creation", "engine.random", "engine.index", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
+    "engine.linear_algebra", "engine.rows", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
+    "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function")}
 
 
 def optimisation(name, level=None):
@@ -94,7 +95,7 @@ def optimisation(name, level=None):
         return BASE_LEVEL
     if level and name in LEVEL_FLAGS:
         return LEVEL_FLAGS[name]
-    if level and name in PLAIN_LOOPS or name in ("autograd_cy.kernels.integer_loops", "autograd_cy.kernels.index"):
+    if level and name in PLAIN_LOOPS or name in VECTORISED:
         return LOOPS_LEVEL
     return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
 

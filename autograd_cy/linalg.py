@@ -3,6 +3,6 @@
 Relies on the engine.
 """
 
-from .engine.linear_algebra import inv
+from .engine.linear_algebra import *  # noqa: F403
 
 __all__ = ["inv"]

@@ -49,6 +49,31 @@ LAYERS = {
     "Linear without bias": lambda: nn.Linear(4, 4, bias=False), "Flatten": nn.Flatten, "Flatten all": lambda: nn.Flatten(0),
     "Bilinear": lambda: Pairs(nn.Bilinear(4, 4, 4)), "Bilinear without bias": lambda: Pairs(nn.Bilinear(4, 4, 2, bias=False)),
     "Sequential": lambda: nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Tanh(), nn.Dropout(0.2)), nn.Identity()),
+    **{f"{cls.__name__}{more or ''}": lambda cls=cls, args=args, shape=shape, more=more: Shaped(cls(*args, **more), *shape)
+       for cls, args, shape, more in (
+        (nn.Conv1d, (3, 2, 3), (2, 3, 4), {"padding": 1}), (nn.Conv1d, (3, 2, 2), (2, 3, 4), {"padding": "same", "padding_mode": "circular"}),
+        (nn.Conv2d, (2, 4, 2), (3, 2, 2, 2), {}), (nn.Conv2d, (2, 4, 2), (3, 2, 2, 2), {"groups": 2, "padding": 1, "stride": 2}),
+        (nn.Conv2d, (2, 2, 2), (3, 2, 2, 2), {"groups": 2, "padding": 1, "padding_mode": "reflect"}),
+        (nn.Conv2d, (6, 2, 1), (1, 6, 2, 2), {"bias": False}), (nn.Conv3d, (1, 2, 2), (3, 1, 2, 2, 2), {"padding": 1}),
+        (nn.ConvTranspose1d, (3, 2, 3), (2, 3, 4), {"stride": 2}), (nn.ConvTranspose2d, (2, 4, 2), (3, 2, 2, 2), {"groups": 2}),
+        (nn.ConvTranspose3d, (1, 2, 2), (3, 1, 2, 2, 2), {}), (nn.Unfold, (2,), (3, 2, 2, 2), {"padding": 1}),
+        (nn.Fold, ((2, 3), 2), (3, 4, 2), {}),
+        (nn.MaxPool1d, (2,), (2, 3, 4), {}), (nn.MaxPool2d, (2, 1), (3, 1, 4, 2), {}), (nn.MaxPool3d, (2,), (3, 1, 2, 2, 2), {}),
+        (nn.AvgPool1d, (2,), (2, 3, 4), {}), (nn.AvgPool2d, (2, 1, 1), (3, 1, 4, 2), {}), (nn.AvgPool3d, (2,), (3, 1, 2, 2, 2), {}),
+        (nn.LPPool1d, (2, 2), (2, 3, 4), {}), (nn.LPPool2d, (2, 2), (3, 1, 4, 2), {}), (nn.LPPool3d, (2, 2), (3, 1, 2, 2, 2), {}),
+        (nn.AdaptiveMaxPool1d, (3,), (2, 3, 4), {}), (nn.AdaptiveMaxPool2d, (1,), (3, 1, 4, 2), {}),
+        (nn.AdaptiveMaxPool3d, (1,), (3, 1, 2, 2, 2), {}), (nn.AdaptiveAvgPool1d, (3,), (2, 3, 4), {}),
+        (nn.AdaptiveAvgPool2d, (1,), (3, 1, 4, 2), {}), (nn.AdaptiveAvgPool3d, (1,), (3, 1, 2, 2, 2), {}),
+        (nn.Upsample, (), (3, 1, 4, 2), {"scale_factor": 2}), (nn.Upsample, (), (3, 1, 4, 2), {"size": 3, "mode": "bicubic"}),
+        (nn.UpsamplingNearest2d, (3,), (3, 1, 4, 2), {}), (nn.UpsamplingBilinear2d, (3,), (3, 1, 4, 2), {}),
+        (nn.PixelShuffle, (2,), (1, 4, 3, 2), {}), (nn.PixelUnshuffle, (2,), (3, 1, 2, 4), {}), (nn.ChannelShuffle, (2,), (2, 4, 3), {}),
+        (nn.BatchNorm1d, (4,), (6, 4), {}), (nn.BatchNorm1d, (3,), (2, 3, 4), {"momentum": None}),
+        (nn.BatchNorm2d, (3,), (2, 3, 2, 2), {"affine": False}), (nn.BatchNorm3d, (1,), (3, 1, 2, 2, 2), {"track_running_stats": False}),
+        (nn.InstanceNorm1d, (3,), (2, 3, 4), {}), (nn.InstanceNorm2d, (3,), (2, 3, 2, 2), {"affine": True, "track_running_stats": True}),
+        (nn.InstanceNorm3d, (1,), (3, 1, 2, 2, 2), {}), (nn.GroupNorm, (2, 4), (3, 4, 2), {}), (nn.LayerNorm, (4,), (6, 4), {}),
+        (nn.LayerNorm, ((2, 4),), (3, 2, 4), {"bias": False}), (nn.RMSNorm, (4,), (6, 4), {}), (nn.LocalResponseNorm, (2,), (2, 3, 4), {}))},
+    **{f"MaxUnpool{d}d": lambda d=d: Shaped(Unpooled(d), *(2, 3, 4) if d == 1 else (3, 2, 2, 2) if d == 2 else (3, 1, 2, 2, 2))
+       for d in (1, 2, 3)},
     "ModuleList": lambda: Listed(4), "ModuleDict": lambda: Named(), "ParameterList": lambda: Weights(), "shared layer": lambda: Shared(),
 }
 
@@ -62,6 +87,29 @@ class Pairs(nn.Module):
 
     def forward(self, x):
         return self.layer(x, x * 0.5 + 1)
+
+
+class Shaped(nn.Module):
+    """A layer on the same numbers in another shape."""
+
+    def __init__(self, layer, *shape):
+        super().__init__()
+        self.layer, self.shape = layer, shape
+
+    def forward(self, x):
+        return self.layer(x.reshape(self.shape)).flatten(1)
+
+
+class Unpooled(nn.Module):
+    """The largest elements at their places, and zeros."""
+
+    def __init__(self, dims):
+        super().__init__()
+        self.pool = getattr(nn, f"MaxPool{dims}d")(2, return_indices=True)
+        self.unpool = getattr(nn, f"MaxUnpool{dims}d")(2)
+
+    def forward(self, x):
+        return self.unpool(*self.pool(x)) * 2
 
 
 class Listed(nn.Module):

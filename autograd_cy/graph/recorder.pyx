@@ -16,6 +16,7 @@ from autograd_cy.array.layout cimport shape_tuple, strides_tuple
 from autograd_cy.array.storage cimport (
     Storage, captured_blocks, end_capture, linked_blocks, pause_capture, slab_block, start_capture, wrap_storage,
 )
+from autograd_cy.engine.modes cimport modes, notice
 from autograd_cy.engine.node cimport Node, node_line
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport (
@@ -664,7 +665,9 @@ cdef int refuse(object what) except -1:
 
 
 cdef int on_escape(object what) except -1:
-    if mine():
+    if mine() and modes.observer != NULL:
+        notice("escape", what)                    # explain.py looks on: nothing will be replayed
+    elif mine():
         return refuse(what)
     return 0
 

@@ -8,6 +8,16 @@ from autograd_cy.array.dtypes import bool as bool_dtype
 from autograd_cy.array.dtypes import int64, uint8
 from autograd_cy.engine import creation, random
 from autograd_cy.engine.composed import prelu
+from autograd_cy.engine.convolve import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    fold,
+    unfold,
+)
 from autograd_cy.engine.elementwise import celu as celu_row
 from autograd_cy.engine.elementwise import (
     celu_,
@@ -39,6 +49,7 @@ from autograd_cy.engine.elementwise import (
 from autograd_cy.engine.elementwise import gelu as gelu_exact
 from autograd_cy.engine.elementwise import hardtanh as hardtanh_row
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
+from autograd_cy.engine.indexing import embedding
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.losses import (
     binary_cross_entropy,
@@ -47,16 +58,34 @@ from autograd_cy.engine.losses import (
     l1_loss,
     mse_loss,
 )
+from autograd_cy.engine.padding import pad
+from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
+from autograd_cy.engine.pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
+from autograd_cy.engine.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
 from autograd_cy.engine.selection import clamp, clamp_, where
 from autograd_cy.engine.tensor import Tensor
 
-__all__ = ["bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_similarity",
-           "cross_entropy", "dropout", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-           "hardtanh_", "l1_loss", "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "mish", "mse_loss",
-           "nll_loss", "normalize", "one_hot", "prelu", "relu", "relu6", "relu_", "selu", "selu_", "sigmoid", "silu",
-           "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -208,3 +237,17 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim."""
     norms = x1.norm(2.0, dim).clamp(min=eps) * x2.norm(2.0, dim).clamp(min=eps)
     return (x1 * x2).sum(dim) / norms
+
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "cross_entropy", "dropout", "elu", "elu_", "embedding", "fold",
+    "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "instance_norm",
+    "interpolate", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "local_response_norm", "log_softmax",
+    "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d",
+    "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pixel_shuffle",
+    "pixel_unshuffle", "prelu", "relu", "relu6", "relu_", "rms_norm", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin",
+    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "unfold", "upsample",
+]
