@@ -3,6 +3,7 @@
 Relies on NumPy, and on SciPy's BLAS from the first large product on. Everything public is reachable from here.
 """
 
+from . import _libraries  # tells where the compiled modules are
 from . import kernels  # chooses and loads the loops before anything runs them
 from .array.dtypes import DType as dtype
 from .array.dtypes import DTYPES, bool, double, float, float32, float64, int, int32, int64, long, uint8
