@@ -36,14 +36,20 @@ from .engine.node import set_record_lines
 from .engine.products import linear, matmul
 from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
-    all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var,
+    all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,
 )
 from .engine.scipy_functions import gammainc as igamma
 from .engine.scipy_functions import gammaincc as igammac
 from .engine.scipy_functions import i0
+from .engine.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
 from .engine.selection import clamp, masked_fill, where
 from .engine.shape import (
     adjoint, clone, detach, expand, flatten, movedim, narrow, permute, reshape, select, squeeze, t, transpose, unflatten, unsqueeze,
+)
+from .engine.sorting import argsort, bucketize, kthvalue, median, mode, msort, nanmedian, searchsorted, sort, topk
+from .engine.statistics import (
+    aminmax, argwhere, bincount, count_nonzero, cumulative_trapezoid, diff, histc, histogram, isin, nanmean, nanquantile, quantile, std_mean,
+    trapezoid, trapz, unique, unique_consecutive, var_mean,
 )
 from .engine.tensor import Tensor
 from .engine.types import (

@@ -12,7 +12,7 @@ from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
     arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, losses, printing, products,
-    random, reduce, scipy_functions, shape, types, windows,
+    random, reduce, scans, scipy_functions, shape, sorting, statistics, types, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -242,6 +242,11 @@ METHODS |= {f.__name__: f for f in (
     gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
     indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, indexing.take, indexing.take_along_dim,
     indexing.put, indexing.put_, indexing.masked_select, indexing.masked_scatter, indexing.masked_scatter_,
+    scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
+    sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
+    reduce.nansum, statistics.nanmean, statistics.count_nonzero, statistics.aminmax, statistics.quantile, statistics.nanquantile,
+    statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
+    statistics.diff,
 )}
 METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "swapdims": shape.transpose, "moveaxis": shape.movedim,
@@ -299,5 +304,6 @@ FUNCTIONS.update({
     "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
+    "cumulate": scans.cumulate, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})
