@@ -20,10 +20,18 @@ from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.gather import gather
 from .engine.index import nonzero
 from .engine.joins import cat, chunk, split, stack, unbind
+from .engine.linear_names import (
+    cholesky, cholesky_inverse, cholesky_solve, det, einsum, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
+    slogdet, svd, triangular_solve,
+)
+from .engine.matrix_products import (
+    addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, ger, inner, kron, outer, pdist, tensordot, trace, vander,
+    vdot,
+)
 from .engine.methods import add, broadcast_to, div, from_dlpack, narrow, select, sub
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .engine.node import set_record_lines
-from .engine.products import linear, matmul
+from .engine.products import bmm, dot, linear, matmul, mm, mv
 from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var,
@@ -48,8 +56,7 @@ _names = [n for n in _methods._ELEMENTWISE if n not in globals()]
 globals().update({n: getattr(_elementwise, n) for n in _names})
 globals().update({f"{n}_": getattr(_elementwise, f"{n}_") for n in _methods.UNARY})
 swapaxes, multiply, subtract, divide, true_divide, negative = transpose, _elementwise.mul, sub, div, div, _elementwise.neg
-absolute, greater, less, not_equal, clip, mm, bmm, dot, mv = (
-    _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp, matmul, matmul, matmul, matmul)
+absolute, greater, less, not_equal, clip = _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp
 concat = concatenate = cat
 greater_equal, less_equal, sgn, inference_mode, newaxis = _elementwise.ge, _elementwise.le, _elementwise.sign, no_grad, None
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh, fix = (
