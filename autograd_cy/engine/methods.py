@@ -11,8 +11,8 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, losses, printing, products,
-    random, reduce, scans, scipy_functions, shape, sorting, statistics, types, windows,
+    arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
+    matrix_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting, statistics, types, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -231,7 +231,10 @@ METHODS |= {f.__name__: f for f in (
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
-    products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
+    products.matmul, products.mm, products.bmm, products.mv, products.dot,
+    *(getattr(matrix_products, name) for name in matrix_products.__all__ if name not in ("cdist", "chain_matmul", "pdist", "tensordot", "vander")),
+    *(getattr(linear_names, name) for name in linear_names.__all__ if name not in ("einsum", "lu_unpack")),
+    gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
     arrange.repeat, arrange.tile, arrange.repeat_interleave, arrange.flip, arrange.fliplr, arrange.flipud, arrange.roll, arrange.rot90,
@@ -253,6 +256,8 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
             "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_, "split_with_sizes": joins.split,
             "H": property(shape.matrix_H), "mH": property(shape.adjoint), "mm": products.matmul,
             "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
+METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose,
+            "expit": elementwise.sigmoid,
             "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
             "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
             "clip": clamp, "clip_": clamp_,
@@ -277,7 +282,7 @@ def _in_place(function, name):
 
 METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
     *(name for name in _ELEMENTWISE if TABLE[name].result == "bool" and TABLE[name].has_form_in_place),
-    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0")}
+    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
 
 for _other, _name in {
         "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
