@@ -254,10 +254,7 @@ METHODS |= {f.__name__: f for f in (
 METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "swapdims": shape.transpose, "moveaxis": shape.movedim,
             "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_, "split_with_sizes": joins.split,
-            "H": property(shape.matrix_H), "mH": property(shape.adjoint), "mm": products.matmul,
-            "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
-METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose,
-            "expit": elementwise.sigmoid,
+            "H": property(shape.matrix_H), "mH": property(shape.adjoint), "expit": elementwise.sigmoid,
             "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
             "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
             "clip": clamp, "clip_": clamp_,
