@@ -478,6 +478,45 @@ for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.is
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Functions of SciPy
+
+for _name, _ref, _domain in [
+    ("i0", special.i0, "real"),
+    ("i0e", special.i0e, "away"),
+    ("i1", special.i1, "away"),
+    ("i1e", special.i1e, "away"),
+    ("bessel_j0", special.j0, "real"),
+    ("bessel_j1", special.j1, "away"),
+    ("bessel_y0", special.y0, "positive"),
+    ("bessel_y1", special.y1, "positive"),
+    ("modified_bessel_k0", special.k0, "positive"),
+    ("modified_bessel_k1", special.k1, "positive"),
+    ("scaled_modified_bessel_k0", special.k0e, "positive"),
+    ("scaled_modified_bessel_k1", special.k1e, "positive"),
+    ("airy_ai", lambda x: special.airy(x)[0], "real"),
+    ("erfcx", special.erfcx, "real"),
+    ("ndtri", special.ndtri, "inside"),
+    ("log_ndtr", special.log_ndtr, "real"),
+    ("entr", special.entr, "positive"),
+    ("ndtr", special.ndtr, "real"),
+    ("spherical_bessel_j0", lambda x: np.sinc(x / np.pi), "away"),
+]:
+    add(_name, public(f"special.{_name}"), _ref, ((3, 4), _domain), elementwise=True, tol={"float32": (2e-5, 5e-6)})
+for _name, _ref, _first in [
+    ("zeta", special.zeta, "above"),
+    ("gammainc", special.gammainc, "positive"),
+    ("gammaincc", special.gammaincc, "positive"),
+]:
+    add(_name, public(f"special.{_name}"), _ref, ((3, 4), _first), ((4,), "positive"), grad=(False, True), tol={"float32": (5e-5, 5e-6)})
+add("airy_derivative", lambda x: ag.engine.scipy_functions.airy_derivative(x), lambda x: special.airy(x)[1], ((3, 4), "real"), elementwise=True)
+add("multigammaln", lambda x: ag.special.multigammaln(x + 2, 3), lambda x: special.multigammaln(x + 2, 3), ((3,), "above"), tol={"float32": (1e-5, 1e-5)})
+add("float_power", public("float_power"), lambda a, b: a**b, ((3, 4), "positive"), ((4,), "real"), dtypes=("float64",))
+add("rsub", public("rsub", alpha=0.5), lambda a, b: b - 0.5 * a, ((3, 4), "real"), ((4,), "real"))
+for _name, _ref in [("gcd", np.gcd), ("lcm", np.lcm)]:
+    add(_name, public(_name), _ref, ((3, 4), "bits"), ((4,), "bits"), grad=False, dtypes=("int64", "int32"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Reductions
 
 
@@ -1041,6 +1080,89 @@ add(
     ((5, 3), "probabilities"),
     grad=(True, False),
 )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Networks: windows over images, pooling, resampling, normalisation
+
+
+def _windows(x, kernel, stride=1, padding=0, dilation=1, fill=0.0):
+    """(N, C, *places, *kernel) of x (N, C, ...)."""
+    d = len(kernel)
+    x = np.pad(x, [(0, 0), (0, 0)] + [(padding, padding)] * d, constant_values=fill)
+    reach = [dilation * (k - 1) + 1 for k in kernel]
+    v = np.lib.stride_tricks.sliding_window_view(x, reach, axis=tuple(range(2, 2 + d)))
+    return v[(slice(None), slice(None), *[slice(None, None, stride)] * d, *[slice(None, None, dilation)] * d)]
+
+
+def _conv(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
+    d, m = w.ndim - 2, w.shape[0] // groups
+    parts = []
+    for g, xs in enumerate(np.split(x, groups, 1)):
+        v = _windows(xs, w.shape[2:], stride, padding, dilation)
+        axes = [1, *range(2 + d, 2 + 2 * d)]
+        out = np.tensordot(v, w[g * m : (g + 1) * m], (axes, [1, *range(2, 2 + d)]))
+        parts.append(np.moveaxis(out, -1, 1))
+    out = np.concatenate(parts, 1)
+    return out if b is None else out + b.reshape(-1, *[1] * d)
+
+
+def _conv_transpose(x, w, b=None, stride=1, padding=0, extra=0):
+    d = w.ndim - 2
+    size = [(n - 1) * stride + k for n, k in zip(x.shape[2:], w.shape[2:], strict=True)]
+    out = np.zeros((x.shape[0], w.shape[1], *[n + extra for n in size]))
+    for at in np.ndindex(*x.shape[2:]):
+        part = np.tensordot(x[(slice(None), slice(None), *at)], w, (1, 0))
+        out[(slice(None), slice(None), *[slice(i * stride, i * stride + k) for i, k in zip(at, w.shape[2:], strict=True)])] += part
+    cut = (slice(None), slice(None), *[slice(padding, n + extra - padding) for n in size])
+    return out[cut] + b.reshape(-1, *[1] * d)
+
+
+def _fold(x):
+    """fold to (4, 5) by windows of (2, 3)."""
+    out = np.zeros((x.shape[0], x.shape[1] // 6, 4, 5))
+    x = x.reshape(x.shape[0], -1, 2, 3, 3, 3)
+    for i in range(3):
+        for j in range(3):
+            out[:, :, i : i + 2, j : j + 3] += x[..., i, j]
+    return out
+
+
+def _unfold(x):
+    v = np.moveaxis(_windows(x, (2, 3), 1, 1), (4, 5), (2, 3))
+    return v.reshape(x.shape[0], x.shape[1] * 6, -1)
+
+
+def _linear_points(x):
+    """(1, 2, 4) to 7 points, corners aligned."""
+    at = np.linspace(0, 3, 7)
+    return np.stack([np.stack([np.interp(at, np.arange(4), row) for row in rows]) for rows in x])
+
+
+def _normal(x, axes, w, b, eps=1e-5, centred=True):
+    if centred:
+        x = x - x.mean(axes, keepdims=True)
+    return x / np.sqrt((x * x).mean(axes, keepdims=True) + eps) * w + b
+
+
+_NORMS = {"float32": (3e-5, 1e-5), "float64": (1e-10, 1e-11)}
+add("conv1d", public(F + "conv1d", stride=2, padding=1), functools.partial(_conv, stride=2, padding=1), ((2, 3, 7), "real"), ((4, 3, 3), "real"), ((4,), "real"), op="convolution")
+add("conv2d", public(F + "conv2d", dilation=2, padding=1, groups=2), functools.partial(_conv, dilation=2, padding=1, groups=2), ((2, 4, 5, 6), "real"), ((6, 2, 2, 3), "real"), ((6,), "real"), op="convolution")
+add("conv2d[1x1]", public(F + "conv2d"), _conv, ((2, 4, 3, 5), "real"), ((3, 4, 1, 1), "real"), ((3,), "real"), op="convolution")
+add("conv2d[depthwise]", public(F + "conv2d", groups=3, padding=1), functools.partial(_conv, groups=3, padding=1), ((2, 3, 4, 5), "real"), ((3, 1, 3, 3), "real"), ((3,), "real"), op="convolution")
+add("conv3d", public(F + "conv3d"), _conv, ((1, 2, 3, 4, 3), "real"), ((3, 2, 2, 2, 1), "real"), ((3,), "real"), op="convolution")
+add("conv_transpose2d", public(F + "conv_transpose2d", stride=2, padding=1, output_padding=1), functools.partial(_conv_transpose, stride=2, padding=1, extra=1), ((2, 3, 3, 2), "real"), ((3, 2, 3, 3), "real"), ((2,), "real"), op="convolution_input")
+add("unfold", public(F + "unfold", kernel_size=(2, 3), padding=1), _unfold, ((2, 2, 4, 3), "real"), op="unfold_windows")
+add("fold", public(F + "fold", output_size=(4, 5), kernel_size=(2, 3)), _fold, ((2, 12, 9), "real"), op="fold_windows")
+add("max_pool2d", public(F + "max_pool2d", kernel_size=2, stride=1, padding=1), lambda x: _windows(x, (2, 2), 1, 1, fill=-np.inf).max((-2, -1)), ((2, 2, 3, 4), "distinct"), op="max_pool", exact_ties=False)
+add("avg_pool2d", public(F + "avg_pool2d", kernel_size=3, stride=2, padding=1), lambda x: _windows(x, (3, 3), 2, 1).mean((-2, -1)), ((2, 2, 5, 4), "real"), op="average_windows")
+add("interpolate[linear]", public(F + "interpolate", size=7, mode="linear", align_corners=True), _linear_points, ((1, 2, 4), "real"), op="resample")
+add("interpolate[nearest]", public(F + "interpolate", scale_factor=2), lambda x: x.repeat(2, 2).repeat(2, 3), ((1, 2, 3, 2), "real"), op="resample")
+add("layer_norm", lambda x, w, b: ag.nn.functional.layer_norm(x, (3, 4), w, b), lambda x, w, b: _normal(x, (1, 2), w, b), ((5, 3, 4), "real"), ((3, 4), "real"), ((3, 4), "real"), op="normalize_rows", tol=_NORMS)
+add("group_norm", lambda x, w, b: ag.nn.functional.group_norm(x, 2, w, b), lambda x, w, b: _normal(x.reshape(3, 2, 2, 3), (2, 3), w.reshape(2, 2, 1), b.reshape(2, 2, 1)).reshape(x.shape), ((3, 4, 3), "real"), ((4,), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
+add("rms_norm", lambda x, w: ag.nn.functional.rms_norm(x, (4,), w, 1e-3), lambda x, w: _normal(x, (1,), w, 0, 1e-3, False), ((5, 4), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
+add("batch_norm", lambda x, w, b: ag.nn.functional.batch_norm(x, None, None, w, b, True), lambda x, w, b: _normal(x, (0, 2), w.reshape(-1, 1), b.reshape(-1, 1)), ((4, 3, 2), "real"), ((3,), "real"), ((3,), "real"), op="normalize_channels", tol=_NORMS)
+add("batch_norm[rows]", lambda x, w, b: ag.nn.functional.batch_norm(x, None, None, w, b, True), lambda x, w, b: _normal(x, (0,), w, b), ((6, 3), "real"), ((3,), "real"), ((3,), "real"), op="normalize_channels", tol=_NORMS)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 
 from typing import Any
 
-from autograd_cy.engine import dispatch, linear_algebra, products, reduce, scans, shape, sorting
+from autograd_cy.engine import dispatch, gather, indexing, joins, linear_algebra, products, reduce, scans, shape, sorting, windows
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
 from autograd_cy.engine.losses import cross_entropy
 from autograd_cy.engine.node import Node
@@ -42,6 +42,18 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "prod", "a
 }
 FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided",
                                                "pieces", "convert", "index", "index_back", "gather", "put")}
+FORWARD |= {
+    "select": shape.select, "narrow": shape.narrow, "unbind": lambda x, count, dim: joins.unbind(x, dim), "diagonal": windows.diagonal,
+    "unfold": windows.unfold, "as_strided_back": windows.as_strided_back, "triangle": joins.triangle, "pad": joins.padded,
+    "scatter": lambda x, index, v, dim: gather.scatter(x, dim, index, v), "embedding": gather.embedding_row,
+    "scatter_add": lambda x, index, v, dim: gather.scatter_add(x, dim, index, v),
+    "scatter_reduce": lambda x, index, v, reduce, dim, include_self: gather.reduced(x, dim, index, v, reduce, include_self),
+}
+FORWARD |= {name: FUNCTIONS[name] for name in (
+    "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "average_windows", "average_windows_back",
+    "resample", "resample_back", "normalize_rows", "normalize_channels", "max_pool")}
+# The operations whose last input may be None.
+MAY_LACK_BIAS = ("linear", "convolution", "convolution_input", "normalize_rows", "normalize_channels")
 
 
 FORWARD |= {name: _along(name) for name in ("sort", "topk", "kthvalue", "median", "nanmedian", "mode")} | {
@@ -98,7 +110,7 @@ def _run(node, given, made):
             inputs.append(given[id(target)])
         elif isinstance(known, (int, float)):
             inputs.append(known)
-        elif known is None and node.operation == "linear":
+        elif known is None and node.operation in MAY_LACK_BIAS:
             inputs.append(None)                       # no bias
         else:
             inputs.append(_kept(node, i))
