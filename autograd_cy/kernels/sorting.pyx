@@ -386,7 +386,7 @@ cdef Py_ssize_t along(const Array* arrays, const Py_ssize_t* ints, const double*
 cdef Py_ssize_t place(const Array* arrays, const Py_ssize_t* ints, real* out, const real* g) noexcept nogil:
     cdef const int64_t* places = <const int64_t*> arrays[2].data
     cdef Lines lines
-    cdef Py_ssize_t i, j, k, at, n, line = 0, width = 1
+    cdef Py_ssize_t _, j, k, at, n, line = 0, width = 1
     cdef const real* from_g
     cdef const int64_t* from_places
     cdef real* to
@@ -399,7 +399,7 @@ cdef Py_ssize_t place(const Array* arrays, const Py_ssize_t* ints, real* out, co
     memset(out, 0, lines.n * lines.count * sizeof(real))
     while line < lines.count:
         to, from_g, from_places = out + lines.at[0], g + lines.at[1], places + lines.at[2]
-        for i in range(n):
+        for _ in range(n):
             for j in range(width):
                 at = from_places[j]
                 if not 0 <= at < lines.n:          # somebody wrote into the indices through NumPy
