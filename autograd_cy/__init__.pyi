@@ -99,6 +99,51 @@ from .engine.methods import (
     select as select,
     sub as sub,
 )
+from .engine.linear_names import (
+    cholesky as cholesky,
+    cholesky_inverse as cholesky_inverse,
+    cholesky_solve as cholesky_solve,
+    det as det,
+    einsum as einsum,
+    inverse as inverse,
+    logdet as logdet,
+    lu_solve as lu_solve,
+    lu_unpack as lu_unpack,
+    matrix_exp as matrix_exp,
+    matrix_power as matrix_power,
+    pinverse as pinverse,
+    qr as qr,
+    slogdet as slogdet,
+    svd as svd,
+    triangular_solve as triangular_solve,
+)
+from .engine.matrix_products import (
+    addbmm as addbmm,
+    addmm as addmm,
+    addmv as addmv,
+    addr as addr,
+    baddbmm as baddbmm,
+    cdist as cdist,
+    chain_matmul as chain_matmul,
+    corrcoef as corrcoef,
+    cov as cov,
+    cross as cross,
+    ger as ger,
+    inner as inner,
+    kron as kron,
+    outer as outer,
+    pdist as pdist,
+    tensordot as tensordot,
+    trace as trace,
+    vander as vander,
+    vdot as vdot,
+)
+from .engine.products import (
+    bmm as bmm,
+    dot as dot,
+    mm as mm,
+    mv as mv,
+)
 from .engine.modes import (
     enable_grad as enable_grad,
     is_grad_enabled as is_grad_enabled,
@@ -411,7 +456,4 @@ swapaxes = _transpose
 concat = _cat
 concatenate = _cat
 clip = _clamp
-mm = _matmul
-bmm = _matmul
-dot = _matmul
-mv = _matmul
+b

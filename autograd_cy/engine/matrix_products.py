@@ -82,8 +82,8 @@ def _sum(name, input, product, beta, alpha):
     if input.shape != shape and (input.ndim > len(shape) or any(
             a not in (1, b) for a, b in zip(input.shape[::-1], shape[::-1], strict=False))):
         raise ShapeError(f"{name}: an input of shape {tuple(input.shape)} does not expand to the product's shape {tuple(shape)}")
-    if beta == 0:
-        return product
+    if beta == 0:                                             # with a gradient of zeros
+        return elementwise.add(where(full((), False), input, 0), product) if input.requires_grad else product
     return elementwise.add(input if beta == 1 else mul(input, beta), product)
 
 

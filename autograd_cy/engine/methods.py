@@ -259,7 +259,7 @@ METHODS |= {f.__name__: f for f in (
     random.bernoulli,
 )}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose,
-            "expit": elementwise.sigmoid,
+            "expit": elementwise.sigmoid, "ger": matrix_products.outer,
             "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
             "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
             "clip": clamp, "clip_": clamp_,

@@ -30,10 +30,18 @@ FORWARD = {name: _reduced(name) for name in ("sum", "mean", "prod", "amax", "ami
     "var": lambda x, dim, keepdim, correction: reduce.var(x, dim, keepdim=keepdim, correction=correction),
     "std": lambda x, dim, keepdim, correction: reduce.std(x, dim, keepdim=keepdim, correction=correction),
     "norm": lambda x, p, dim, keepdim: reduce.norm(x, p, dim, keepdim),
-    "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear, "inv": linear_algebra.inv,
+    "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear, 
     "cross_entropy": lambda x, target, weight, ignore_index, smoothing: cross_entropy(x, target, weight, ignore_index, "none", smoothing),
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
     "concatenate": lambda *xs: FUNCTIONS["concatenate"](xs[:-2], xs[-1]),
+}
+FORWARD |= {name: getattr(linear_algebra, name) for name in ("inv", "det", "cofactor", "matrix_exp", "band", "qr", "svd")} | {
+    "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
+    "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
+    "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: linear_algebra.lu_factor(x).LU,
+    "eigh": lambda x, upper: linear_algebra.eigh(x, "U" if upper else "L"),
+    "pinv": lambda x, atol, rtol, hermitian: FUNCTIONS["pinv"](x, None, hermitian, atol=atol, rtol=rtol),
+    "lstsq": lambda a, b, rcond, driver: linear_algebra.least_squares(a, b, rcond, driver)[0],
 }
 FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided",
                                                "pieces", "convert", "index", "index_back", "gather", "put")}

@@ -123,7 +123,7 @@ cdef Py_ssize_t report(const Array* info, Py_ssize_t i, Py_ssize_t n, int code) 
 
 def where(status, shape, name):
     """The start of a message: the operation, which matrix of a batch, and the code for it."""
-    batch, code = divmod(status, shape[-1] + 2)
+    batch, code = divmod(status, shape[len(shape) - 1] + 2)
     element = f"(Batch element {batch}): " if len(shape) > 2 else ""
     return f"{name}: {element}", code, f"; the input has shape {shape}"
 
