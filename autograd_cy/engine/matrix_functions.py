@@ -8,11 +8,9 @@ from collections import namedtuple
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, reduce
 from .creation import eye, full, zeros
+from .decompositions import eigh, eigvalsh, least_squares, lu_factor_ex, permutation_matrix, svd, svdvals
 from .gradients import FUNCTIONS
-from .linear_algebra import (
-    band, broadcast_sizes, eigh, eigvalsh, inv, inverse_or_inf, least_squares, lu_factor_ex, matrix_input, permutation_matrix, record_row,
-    solve, solve_triangular, svd, svdvals,
-)
+from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
 from .modes import no_grad
 from .products import matmul
 from .selection import where
@@ -157,7 +155,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
             usable = elementwise.abs(s) > _cutoff(elementwise.abs(s), A.shape, atol, rtol)
             inverse = where(usable, 1 / where(usable, s, 1), 0)
             out = matmul(swap_axes(vh) * unsqueeze(inverse, -2), swap_axes(u))
-    return record_row("pinv", A, out, (atol, rtol, hermitian))
+    return record_row("pinv", (A,), out, (atol, rtol, hermitian))
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):

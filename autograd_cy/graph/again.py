@@ -5,7 +5,7 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 
 from typing import Any
 
-from autograd_cy.engine import dispatch, linear_algebra, products, reduce, shape
+from autograd_cy.engine import decompositions, dispatch, linear_algebra, products, reduce, shape
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
 from autograd_cy.engine.losses import cross_entropy
 from autograd_cy.engine.node import Node
@@ -35,13 +35,14 @@ FORWARD = {name: _reduced(name) for name in ("sum", "mean", "prod", "amax", "ami
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
     "concatenate": lambda *xs: FUNCTIONS["concatenate"](xs[:-2], xs[-1]),
 }
-FORWARD |= {name: getattr(linear_algebra, name) for name in ("inv", "det", "cofactor", "matrix_exp", "band", "qr", "svd")} | {
+FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix_exp", "qr", "svd")} | {
+    "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band,
     "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
     "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
-    "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: linear_algebra.lu_factor(x).LU,
-    "eigh": lambda x, upper: linear_algebra.eigh(x, "U" if upper else "L"),
+    "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: decompositions.lu_factor(x).LU,
+    "eigh": lambda x, upper: decompositions.eigh(x, "U" if upper else "L"),
     "pinv": lambda x, atol, rtol, hermitian: FUNCTIONS["pinv"](x, None, hermitian, atol=atol, rtol=rtol),
-    "lstsq": lambda a, b, rcond, driver: linear_algebra.least_squares(a, b, rcond, driver)[0],
+    "lstsq": lambda a, b, rcond, driver: decompositions.least_squares(a, b, rcond, driver)[0],
 }
 FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided",
                                                "pieces", "convert", "index", "index_back", "gather", "put")}

@@ -4,6 +4,7 @@
 # algebra runs them; spectral.pyx shares what lapack.pxd declares.
 #
 # Matrices of at most SMALL rows are worked on by loops of our own in the same format, since a call of LAPACK takes as long as they.
+# More than 500 lines, because every module more is 20 kB more and all of them share one format of factors.
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.math cimport INFINITY, NAN, fabs, log, sqrt
