@@ -25,8 +25,8 @@ from .engine.linear_names import (
     slogdet, svd, triangular_solve,
 )
 from .engine.matrix_products import (
-    addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, ger, inner, kron, outer, pdist, tensordot, trace, vander,
-    vdot,
+    addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, ger, inner, kron, outer, pdist, tensordot, trace,
+    vander, vdot,
 )
 from .engine.methods import add, broadcast_to, div, from_dlpack, narrow, select, sub
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled

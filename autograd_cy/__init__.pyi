@@ -248,7 +248,6 @@ from .engine.methods import div as _div
 from .engine.shape import transpose as _transpose
 from .engine.joins import cat as _cat
 from .engine.selection import clamp as _clamp
-from .engine.products import matmul as _matmul
 
 # elementwise rows: begin (written by ops/stubs.py)
 from .engine.elementwise import (
@@ -456,4 +455,3 @@ swapaxes = _transpose
 concat = _cat
 concatenate = _cat
 clip = _clamp
-b

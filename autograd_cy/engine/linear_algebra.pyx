@@ -1,7 +1,7 @@
 # Linear algebra through LAPACK: inverses, systems of equations, determinants, Cholesky factors, in the last two axes.
 #
-# Relies on the routines of kernels/lapack, record, shape. decompositions.py and matrix_functions.py build on it; autograd_cy.linalg is its public
-# path. It is imported when first asked for.
+# Relies on the routines of kernels/lapack, record, shape. decompositions.py and matrix_functions.py build on it; autograd_cy.linalg is
+# its public path. It is imported when first asked for.
 
 from collections import namedtuple
 
@@ -14,7 +14,7 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport run_routine
-from autograd_cy.engine.shape cimport own
+from autograd_cy.engine.shape cimport own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError
@@ -34,6 +34,7 @@ inv_ex_result = namedtuple("inv_ex", "inverse info")
 solve_ex_result = namedtuple("solve_ex", "result info")
 cholesky_ex_result = namedtuple("cholesky_ex", "L info")
 slogdet_result = namedtuple("slogdet", "sign logabsdet")
+made_of = tuple.__new__               # past the check of a named tuple's arguments
 
 
 # ---- what an operation accepts, and room for results
@@ -207,12 +208,20 @@ def inverse_or_inf(Tensor a):
     return inv_ex(a)[0]
 
 
+cdef bint share_batch(Tensor a, Tensor b) noexcept:
+    cdef int i
+    if a.layout.ndim != b.layout.ndim:
+        return False
+    for i in range(a.layout.ndim - 2):
+        if a.layout.dims[i] != b.layout.dims[i]:
+            return False
+    return True
+
+
 cdef tuple with_one_batch(Tensor a, Tensor b, str name):
     """Both expanded to one batch."""
     cdef int n = a.layout.ndim - 2
     cdef tuple x = batch_sizes(a), y = batch_sizes(b)
-    if x == y:
-        return a, b
     batch = broadcast_sizes(x, y)
     if batch is None:
         raise ShapeError(f"{name}: the batches of A, of shape {a.shape}, and B, of shape {b.shape}, do not broadcast against each other")
@@ -264,6 +273,21 @@ def solve_again(Tensor a, Tensor b, tuple factors, adjoint):
     return x
 
 
+cdef Tensor with_column(Tensor b):
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int i
+    if b.layout.ndim == MAX_NDIM:
+        raise ShapeError(f"linalg.solve: shape {b.shape} has too many dimensions")
+    for i in range(b.layout.ndim):
+        shape[i] = b.layout.dims[i]
+    shape[b.layout.ndim] = 1
+    return reshape_to(b, b.layout.ndim + 1, shape)
+
+
+cdef object without_column(Tensor x):
+    return reshape_to(x, x.layout.ndim - 1, x.layout.dims)
+
+
 cdef object solve_any(object A, object B, bint left, PyObject* info, str name):
     cdef Tensor a = square(A, name)
     cdef Tensor b
@@ -274,14 +298,15 @@ cdef object solve_any(object A, object B, bint left, PyObject* info, str name):
     of_one_dtype(a, b, name)
     vector = b.layout.ndim == 1 or b.layout.ndim == a.layout.ndim - 1 and b.shape == a.shape[:a.layout.ndim - 1]
     if vector:
-        b = b.unsqueeze(-1)
+        b = with_column(b)
     if last(b, 2 if left or vector else 1) != last(a, 1):
         raise ShapeError(f"{name}: A of shape {a.shape} and B of shape {B.shape} do not fit")
     if vector and not left:
         raise ShapeError(f"{name}: vector broadcasting of B, of shape {B.shape}, is not supported for left=False")
-    a, b = with_one_batch(a, b, name)
+    if not share_batch(a, b):
+        a, b = with_one_batch(a, b, name)
     if vector:
-        return solution(a, b, info).squeeze(-1)
+        return without_column(solution(a, b, info))
     if left:
         return solution(a, b, info)
     return swap_axes(solution(swap_axes(a), swap_axes(b), info))
@@ -330,7 +355,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     of_one_dtype(a, b, "linalg.solve_triangular")
     if last(b, 2 if left else 1) != last(a, 1):
         raise ShapeError(f"linalg.solve_triangular: A of shape {a.shape} and B of shape {b.shape} do not fit")
-    a, b = with_one_batch(a, b, "linalg.solve_triangular")
+    if not share_batch(a, b):
+        a, b = with_one_batch(a, b, "linalg.solve_triangular")
     if left:
         return triangular_row(a, b, upper, False, unitriangular)
     return swap_axes(triangular_row(a, swap_axes(b), upper, True, unitriangular))
@@ -358,7 +384,7 @@ def slogdet(A):
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> sign, <PyObject*> out
     run_routine(R_DETERMINANT, arrays)
     record_one(LOGABSDET, a, out)
-    return slogdet_result(sign, out)
+    return made_of(slogdet_result, (sign, out))
 
 
 # ---- factorisations

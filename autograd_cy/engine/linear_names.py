@@ -1,7 +1,7 @@
 """PyTorch's names for linear algebra outside torch.linalg: torch.det, torch.cholesky, Tensor.qr and so on.
 
-Relies on linear_algebra, decompositions and matrix_functions, which it imports at the first call, so that the package's import need not. methods.py
-makes methods of them, the package's front functions.
+Relies on linear_algebra, decompositions and matrix_functions, which it imports at the first call, so that the package's import need
+not. methods.py makes methods of them, the package's front functions.
 """
 
 from collections import namedtuple

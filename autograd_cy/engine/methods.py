@@ -11,8 +11,8 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    backward, choose, composed, copies, creation, elementwise, gather, index, joins, linear_names, losses, matrix_products, printing, products, random, reduce,
-    scipy_functions, shape, types, windows,
+    backward, choose, composed, copies, creation, elementwise, gather, index, joins, linear_names, losses, matrix_products,
+    printing, products, random, reduce, scipy_functions, shape, types, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -253,7 +253,8 @@ METHODS |= {f.__name__: f for f in (
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
     products.matmul, products.mm, products.bmm, products.mv, products.dot,
-    *(getattr(matrix_products, name) for name in matrix_products.__all__ if name not in ("cdist", "chain_matmul", "pdist", "tensordot", "vander")),
+    *(getattr(matrix_products, name) for name in matrix_products.__all__
+      if name not in ("cdist", "chain_matmul", "pdist", "tensordot", "vander")),
     *(getattr(linear_names, name) for name in linear_names.__all__ if name not in ("einsum", "lu_unpack")),
     gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,

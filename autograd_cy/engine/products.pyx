@@ -245,7 +245,8 @@ def mm(input, mat2):
 def bmm(input, mat2):
     """The products of matrices (b, n, m) and (b, m, p), one by one. Nothing broadcasts: ValueError where the shapes do not fit."""
     check_dims(input, 3, mat2, 3, "bmm")
-    if (<Tensor> input).layout.dims[0] != (<Tensor> mat2).layout.dims[0] or (<Tensor> input).layout.dims[2] != (<Tensor> mat2).layout.dims[1]:
+    if (<Tensor> input).layout.dims[0] != (<Tensor> mat2).layout.dims[0] \
+            or (<Tensor> input).layout.dims[2] != (<Tensor> mat2).layout.dims[1]:
         unfit(input, mat2, "bmm")
     return matmul_recorded(<Tensor> input, <Tensor> mat2)
 

@@ -30,7 +30,7 @@ FORWARD = {name: _reduced(name) for name in ("sum", "mean", "prod", "amax", "ami
     "var": lambda x, dim, keepdim, correction: reduce.var(x, dim, keepdim=keepdim, correction=correction),
     "std": lambda x, dim, keepdim, correction: reduce.std(x, dim, keepdim=keepdim, correction=correction),
     "norm": lambda x, p, dim, keepdim: reduce.norm(x, p, dim, keepdim),
-    "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear, 
+    "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear,
     "cross_entropy": lambda x, target, weight, ignore_index, smoothing: cross_entropy(x, target, weight, ignore_index, "none", smoothing),
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
     "concatenate": lambda *xs: FUNCTIONS["concatenate"](xs[:-2], xs[-1]),

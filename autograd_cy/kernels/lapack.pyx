@@ -95,7 +95,8 @@ cdef void place(Py_ssize_t rows, Py_ssize_t cols, const word* src, Py_ssize_t do
                     dst[i * cols + j] = src[i * down + j * right]
 
 
-cdef void moved(Py_ssize_t itemsize, Py_ssize_t rows, Py_ssize_t cols, const char* src, Py_ssize_t down, Py_ssize_t right, char* dst) noexcept nogil:
+cdef void moved(Py_ssize_t itemsize, Py_ssize_t rows, Py_ssize_t cols, const char* src, Py_ssize_t down, Py_ssize_t right,
+                char* dst) noexcept nogil:
     if itemsize == 4:
         place[uint32_t](rows, cols, <const uint32_t*> src, down, right, <uint32_t*> dst)
     else:
