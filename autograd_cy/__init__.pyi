@@ -104,7 +104,6 @@ from .engine.linear_names import (
     cholesky_inverse as cholesky_inverse,
     cholesky_solve as cholesky_solve,
     det as det,
-    einsum as einsum,
     inverse as inverse,
     logdet as logdet,
     lu_solve as lu_solve,
@@ -119,7 +118,6 @@ from .engine.linear_names import (
 )
 from .engine.matrix_products import (
     addbmm as addbmm,
-    addmm as addmm,
     addmv as addmv,
     addr as addr,
     baddbmm as baddbmm,
@@ -130,19 +128,21 @@ from .engine.matrix_products import (
     cross as cross,
     ger as ger,
     inner as inner,
-    kron as kron,
-    outer as outer,
     pdist as pdist,
     tensordot as tensordot,
-    trace as trace,
     vander as vander,
     vdot as vdot,
 )
-from .engine.products import (
+from .engine.named_products import (
+    addmm as addmm,
     bmm as bmm,
     dot as dot,
+    einsum as einsum,
+    kron as kron,
     mm as mm,
     mv as mv,
+    outer as outer,
+    trace as trace,
 )
 from .engine.modes import (
     enable_grad as enable_grad,

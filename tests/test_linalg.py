@@ -3,6 +3,9 @@
 Relies on `replayed` of test_values_in_captures; forward and derivatives in every layout are in the table of samples. Nothing relies on it.
 """
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from test_values_in_captures import gradients, replayed
@@ -216,6 +219,14 @@ def test_infos_instead_of_errors():
     assert linalg.lu_factor_ex(x).info.tolist() == [0, 1]
     with pytest.raises(linalg.LinAlgError):
         linalg.inv_ex(x, check_errors=True)
+
+
+@pytest.mark.parametrize("call", ["x.det()", "ag.trace(x)", "x.inverse().sum()", "ag.linalg.lstsq(x, x).solution.sum()", "x.slogdet()[1]"])
+def test_a_rule_finds_its_functions_in_a_fresh_process(call):
+    """Linear algebra is imported when first asked for, by a rule, too."""
+    code = f"import autograd_cy as ag; x = (ag.rand(3, 3) + ag.eye(3)).requires_grad_(); {call}.backward(); assert x.grad.shape == (3, 3)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
 
 
 # ---- captures

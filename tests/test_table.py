@@ -59,7 +59,7 @@ COMPOSED = {
     "stack",
     "isclose",
     "ldexp",
-    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "cross", "tensordot", "trace", "cov", "einsum"),
+    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "cov", "einsum"),
     "entr",
     "ndtr",
     "spherical_bessel_j0",

@@ -272,13 +272,15 @@ def matrix_power(A, n):
         return expand(eye(A.shape[-1], dtype=A.dtype), A.shape).clone()
     if n < 0:
         A, n = inv(A), -n
+    elif n == 1:
+        return A.clone()
     out = None
     while True:
         if n & 1:
             out = A if out is None else matmul(out, A)
         n >>= 1
         if not n:
-            return out.clone() if out is A else out
+            return out
         A = matmul(A, A)
 
 

@@ -5,7 +5,7 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 
 from typing import Any
 
-from autograd_cy.engine import decompositions, dispatch, linear_algebra, products, reduce, shape
+from autograd_cy.engine import decompositions, dispatch, linear_algebra, named_products, products, reduce, shape
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
 from autograd_cy.engine.losses import cross_entropy
 from autograd_cy.engine.node import Node
@@ -36,7 +36,8 @@ FORWARD = {name: _reduced(name) for name in ("sum", "mean", "prod", "amax", "ami
     "concatenate": lambda *xs: FUNCTIONS["concatenate"](xs[:-2], xs[-1]),
 }
 FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix_exp", "qr", "svd")} | {
-    "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band,
+    "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band, "trace": named_products.trace,
+    "cross": named_products.cross_rows,
     "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
     "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
     "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: decompositions.lu_factor(x).LU,

@@ -12,7 +12,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from autograd_cy.array.dtype cimport FLOAT32, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 from autograd_cy.array.errors import LinAlgError
@@ -562,6 +562,43 @@ cdef Py_ssize_t band(const Array* arrays, const Py_ssize_t* ints, const double* 
     return -1
 
 
+ctypedef long long long_long
+ctypedef unsigned char uchar
+ctypedef fused number:
+    float
+    double
+    long_long
+    int
+    uchar
+
+
+cdef void cross_of(const number* a, Py_ssize_t s, const number* b, Py_ssize_t t, number* out) noexcept nogil:
+    out[0] = a[s] * b[2 * t] - a[2 * s] * b[t]
+    out[1] = a[2 * s] * b[0] - a[0] * b[2 * t]
+    out[2] = a[0] * b[t] - a[s] * b[0]
+
+
+cdef Py_ssize_t cross(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """a, b, their cross products along the last axis."""
+    cdef Py_ssize_t i, s = arrays[0].strides[arrays[0].ndim - 1], t = arrays[1].strides[arrays[1].ndim - 1]
+    cdef char* a
+    cdef char* b
+    cdef char* out
+    for i in range(batch_of(arrays, 1)):
+        a, b, out = item_of(&arrays[0], 1, i), item_of(&arrays[1], 1, i), item_of(&arrays[2], 1, i)
+        if arrays[0].dtype == FLOAT32:
+            cross_of[float](<float*> a, s, <float*> b, t, <float*> out)
+        elif arrays[0].dtype == FLOAT64:
+            cross_of[double](<double*> a, s, <double*> b, t, <double*> out)
+        elif arrays[0].dtype == INT64:
+            cross_of[long_long](<long_long*> a, s, <long_long*> b, t, <long_long*> out)
+        elif arrays[0].dtype == INT32:
+            cross_of[int](<int*> a, s, <int*> b, t, <int*> out)
+        else:
+            cross_of[uchar](<uchar*> a, s, <uchar*> b, t, <uchar*> out)
+    return -1
+
+
 # ---- what the statuses mean
 
 def _singular(name, consequence):
@@ -586,3 +623,4 @@ add_routine("lapack.permutation", "rw", permutation)
 add_routine("lapack.cholesky", "rww", cholesky, _not_definite)
 add_routine("lapack.solve_triangle", "rrw", solve_triangle)
 add_routine("lapack.band", "rw", band)
+add_routine("lapack.cross", "rrw", cross)
