@@ -13,6 +13,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
+from autograd_cy.kernels.gemm cimport bind_blas
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 from autograd_cy.array.errors import LinAlgError
@@ -21,10 +22,11 @@ cdef enum:
     SMALL = 16
     TILE = 16                 # the step of the two outer loops of `place`
 
-NAMES = ("getrf", "getrs", "potrf", "geqrf", "orgqr", "gesdd", "syevd", "gelsd", "gelsy", "gels", "trsm")
+NAMES = ("getrf", "getrs", "potrf", "geqrf", "orgqr", "gesdd", "syevd", "gelsd", "gelsy", "gels", "getri", "trsm")
 
 ctypedef void (*Getrf)(int* m, int* n, void* a, int* lda, int* pivots, int* info) noexcept nogil
 ctypedef void (*Getrs)(char* trans, int* n, int* k, void* a, int* lda, int* pivots, void* b, int* ldb, int* info) noexcept nogil
+ctypedef void (*Getri)(int* n, void* a, int* lda, int* pivots, void* work, int* lwork, int* info) noexcept nogil
 ctypedef void (*Potrf)(char* uplo, int* n, void* a, int* lda, int* info) noexcept nogil
 ctypedef void (*Trsm)(char* side, char* uplo, char* trans, char* diag, int* m, int* n, void* alpha, void* a, int* lda, void* b,
                       int* ldb) noexcept nogil
@@ -38,6 +40,7 @@ cdef bint bind() noexcept with gil:              # an exception is printed; the 
     global is_bound
     cdef const char* signature
     from scipy.linalg import cython_blas, cython_lapack
+    bind_blas()                                              # which sets the number of threads of the library that both are in
     for i, name in enumerate(NAMES):
         capsules = (cython_blas if name == "trsm" else cython_lapack).__pyx_capi__
         for dtype, letter in enumerate("sd"):
@@ -335,7 +338,7 @@ cdef void fill(int dtype, Py_ssize_t n, char* x, double value) noexcept nogil:
 cdef Py_ssize_t inverse(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """A, its inverse, optional: info; with it, a singular matrix has an inverse of infinities."""
     cdef const Array* a = &arrays[0]
-    cdef int n = <int> a.shape[a.ndim - 1], code, dtype = a.dtype
+    cdef int n = <int> a.shape[a.ndim - 1], code, dtype = a.dtype, room = 64 * n          # the block size of LAPACK's getri
     cdef Py_ssize_t i, size = <Py_ssize_t> n * n * itemsize_of(dtype), status = -1
     cdef double stack[SMALL * SMALL + SMALL]
     cdef char* own = <char*> stack
@@ -345,21 +348,25 @@ cdef Py_ssize_t inverse(const Array* arrays, const Py_ssize_t* ints, const doubl
     if n > SMALL:
         if not bound():
             return OUT_OF_MEMORY
+        size = <Py_ssize_t> room * itemsize_of(dtype)
         own = <char*> malloc(size + n * sizeof(int))
         if own == NULL:
             return OUT_OF_MEMORY
     for i in range(batch_of(a, 2)):
         x = item_of(&arrays[1], 2, i)
-        load(a, i, False, own)
-        code = factor(dtype, n, own, <int*> (own + size))
+        load(a, i, False, own if n <= SMALL else x)
+        code = factor(dtype, n, own if n <= SMALL else x, <int*> (own + size))
         status = report(&arrays[2], i, n, code)
         if status != -1:
             break
         if code:
             fill(dtype, <Py_ssize_t> n * n, x, INFINITY)
             continue
-        fill_eye(dtype, n, x)
-        solve_with(dtype, n, n, own, <int*> (own + size), False, x)
+        if n <= SMALL:
+            fill_eye(dtype, n, x)
+            solve_with(dtype, n, n, own, <int*> (own + size), False, x)
+        else:
+            (<Getri> api[dtype][GETRI])(&n, x, &n, <int*> (own + size), own, &room, &code)
     if n > SMALL:
         free(own)
     return status
@@ -422,7 +429,10 @@ cdef Py_ssize_t packed_factors(const Array* arrays, const Py_ssize_t* ints, cons
         return OUT_OF_MEMORY
     for i in range(batch_of(a, 2)):
         load(a, i, True, own)
-        (<Getrf> api[dtype][GETRF])(&m, &n, own, &m, <int*> item_of(&arrays[2], 1, i), &code)
+        if m == n:
+            code = factor(dtype, n, own, <int*> item_of(&arrays[2], 1, i))
+        else:
+            (<Getrf> api[dtype][GETRF])(&m, &n, own, &m, <int*> item_of(&arrays[2], 1, i), &code)
         flip(itemsize_of(dtype), m, n, own, item_of(&arrays[1], 2, i))
         if arrays[3].data != NULL:
             report(&arrays[3], i, n, code)
@@ -578,14 +588,28 @@ cdef void cross_of(const number* a, Py_ssize_t s, const number* b, Py_ssize_t t,
     out[2] = a[0] * b[t] - a[s] * b[0]
 
 
+cdef bint is_dense(const Array* a) noexcept nogil:
+    cdef Py_ssize_t step = 1
+    cdef int d
+    for d in range(a.ndim - 1, -1, -1):
+        if a.shape[d] != 1 and a.strides[d] != step:
+            return False
+        step *= a.shape[d]
+    return True
+
+
 cdef Py_ssize_t cross(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """a, b, their cross products along the last axis."""
     cdef Py_ssize_t i, s = arrays[0].strides[arrays[0].ndim - 1], t = arrays[1].strides[arrays[1].ndim - 1]
     cdef char* a
     cdef char* b
     cdef char* out
+    cdef Py_ssize_t step = 3 * itemsize_of(arrays[0].dtype)
+    cdef bint first = is_dense(&arrays[0]), second = is_dense(&arrays[1])
     for i in range(batch_of(arrays, 1)):
-        a, b, out = item_of(&arrays[0], 1, i), item_of(&arrays[1], 1, i), item_of(&arrays[2], 1, i)
+        a = arrays[0].data + i * step if first else item_of(&arrays[0], 1, i)
+        b = arrays[1].data + i * step if second else item_of(&arrays[1], 1, i)
+        out = arrays[2].data + i * step
         if arrays[0].dtype == FLOAT32:
             cross_of[float](<float*> a, s, <float*> b, t, <float*> out)
         elif arrays[0].dtype == FLOAT64:
