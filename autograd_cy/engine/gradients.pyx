@@ -22,6 +22,7 @@ from autograd_cy.kernels.table cimport (
 
 from autograd_cy.ops import TABLE, is_masked, loop_id
 
+cdef int CUSTOM = list(TABLE).index("custom")
 cdef int DIV_LOOP = loop_id("div")
 cdef list ROWS = list(TABLE.values())
 FUNCTIONS = {}                # what rules call on tensors, by name; filled in by methods.py
@@ -65,6 +66,8 @@ cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject*
             return elementwise_backward(node, grads[0], result, spare)
         if backwards[node.opcode] != NULL:
             return backwards[node.opcode](node, grads, result)
+    if node.opcode == CUSTOM:
+        return backwards[CUSTOM](node, grads, result)        # the user's code; it is recorded where the mode says so
     return rule_backward(node, grads, create_graph, result)
 
 

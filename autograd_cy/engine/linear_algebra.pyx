@@ -34,7 +34,7 @@ inv_ex_result = namedtuple("inv_ex", "inverse info")
 solve_ex_result = namedtuple("solve_ex", "result info")
 cholesky_ex_result = namedtuple("cholesky_ex", "L info")
 slogdet_result = namedtuple("slogdet", "sign logabsdet")
-made_of = tuple.__new__               # past the check of a named tuple's arguments
+cdef object made_of = tuple.__new__             # past the check of a named tuple's arguments
 
 
 # ---- what an operation accepts, and room for results
