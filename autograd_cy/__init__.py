@@ -32,16 +32,17 @@ from .engine.indexing import (
 from .engine.joins import cat, chunk, split, stack, unbind
 from .engine.methods import add, broadcast_to, div, from_dlpack, sub
 from .engine.linear_names import (
-    cholesky, cholesky_inverse, cholesky_solve, det, einsum, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
+    cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
     slogdet, svd, triangular_solve,
 )
 from .engine.matrix_products import (
-    addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, ger, inner, kron, outer, pdist, tensordot, trace,
-    vander, vdot,
+    addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, einsum, ger, inner, kron, outer, pdist, tensordot,
+    trace, vander, vdot,
 )
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .engine.node import set_record_lines
-from .engine.products import bmm, dot, linear, matmul, mm, mv
+from .engine.named_products import bmm, dot, mm, mv
+from .engine.products import linear, matmul
 from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,

@@ -101,6 +101,51 @@ from .engine.methods import (
     select as select,
     sub as sub,
 )
+from .engine.linear_names import (
+    cholesky as cholesky,
+    cholesky_inverse as cholesky_inverse,
+    cholesky_solve as cholesky_solve,
+    det as det,
+    inverse as inverse,
+    logdet as logdet,
+    lu_solve as lu_solve,
+    lu_unpack as lu_unpack,
+    matrix_exp as matrix_exp,
+    matrix_power as matrix_power,
+    pinverse as pinverse,
+    qr as qr,
+    slogdet as slogdet,
+    svd as svd,
+    triangular_solve as triangular_solve,
+)
+from .engine.matrix_products import (
+    addbmm as addbmm,
+    addmv as addmv,
+    addr as addr,
+    baddbmm as baddbmm,
+    cdist as cdist,
+    chain_matmul as chain_matmul,
+    corrcoef as corrcoef,
+    cov as cov,
+    cross as cross,
+    ger as ger,
+    inner as inner,
+    pdist as pdist,
+    tensordot as tensordot,
+    vander as vander,
+    vdot as vdot,
+)
+from .engine.named_products import (
+    addmm as addmm,
+    bmm as bmm,
+    dot as dot,
+    einsum as einsum,
+    kron as kron,
+    mm as mm,
+    mv as mv,
+    outer as outer,
+    trace as trace,
+)
 from .engine.modes import (
     enable_grad as enable_grad,
     is_grad_enabled as is_grad_enabled,
@@ -245,7 +290,6 @@ from .engine.methods import div as _div
 from .engine.shape import transpose as _transpose
 from .engine.joins import cat as _cat
 from .engine.selection import clamp as _clamp
-from .engine.products import matmul as _matmul
 
 # elementwise rows: begin (written by ops/stubs.py)
 from .engine.elementwise import (
@@ -453,7 +497,3 @@ swapaxes = _transpose
 concat = _cat
 concatenate = _cat
 clip = _clamp
-mm = _matmul
-bmm = _matmul
-dot = _matmul
-mv = _matmul

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from scipy import integrate, special, stats
+from scipy.linalg import expm as scipy_expm
+from scipy.linalg import lu as scipy_lu
 
 import autograd_cy as ag
 
@@ -647,6 +649,7 @@ for _a, _b in [
 add("matmul[public]", public("matmul"), np.matmul, ((2, 3), "real"), ((3, 4), "real"))
 add("matmul[a.T@b]", lambda a, b: a.t() @ b, lambda a, b: a.T @ b, ((3, 2), "real"), ((3, 4), "real"))
 add("matmul[a@b.T]", lambda a, b: a @ b.T, lambda a, b: a @ b.T, ((2, 3), "real"), ((4, 3), "real"))
+FIRST_PRODUCT = len(SAMPLES)
 # 8 on the diagonal keeps the matrices regular.
 for _shape in ((3, 3), (2, 3, 3)):
     add(
@@ -655,6 +658,138 @@ for _shape in ((3, 3), (2, 3, 3)):
         lambda a: np.linalg.inv(a + np.eye(3, dtype=a.dtype) * 8),
         (_shape, "real"),
     )
+
+
+def regular(f, module):
+    """f of matrices made regular: 8 on the diagonal."""
+    return lambda a, *more: f(a + module.eye(a.shape[-1], dtype=a.dtype) * 8, *more)
+
+
+def definite(f, module):
+    """f of positive-definite matrices."""
+    return lambda a, *more: f(
+        (a @ a.swapaxes(-1, -2) + module.eye(a.shape[-1], dtype=a.dtype) * 4) / 4,
+        *more,
+    )
+
+
+def symmetric(f):
+    return lambda a: f(a + a.swapaxes(-1, -2))
+
+
+def on_matrices(name, f, reference, *inputs, made=regular, op=None, **more):
+    """Samples of linear algebra: 1 and 2 matrices at a time."""
+    for batch in ((), (2,)):
+        add(
+            f"{name}[{len(batch)}]",
+            made(f, ag),
+            made(reference, np),
+            *((batch + shape, "real") for shape in inputs),
+            op=op or name.split("[")[0],
+            tol={"float32": (2e-4, 1e-4)},
+            **more,
+        )
+
+
+def as_is(f, module):
+    return f
+
+
+def separate(f, module):
+    """f of matrices of full rank whose singular values, rows and columns differ."""
+    return lambda a, *more: f(a + module.eye(*a.shape[-2:], dtype=a.dtype) * (4 * module.arange(1, a.shape[-1] + 1)), *more)
+
+
+def triangle(a, b, upper):
+    return np.linalg.solve(np.triu(a) if upper else np.tril(a), b)
+
+
+def lowest_form(u, s, vh):
+    """What does not depend on the signs of singular vectors."""
+    return (u * np.exp(s / 4)[..., None, :]) @ vh
+
+
+on_matrices("solve", lambda a, b: ag.linalg.solve(a, b), np.linalg.solve, (3, 3), (3, 2))
+on_matrices(
+    "solve[right]",
+    lambda a, b: ag.linalg.solve(a, b, left=False),
+    lambda a, b: b @ np.linalg.inv(a),
+    (3, 3),
+    (2, 3),
+)
+on_matrices("solve[vector]", lambda a, b: ag.linalg.solve(a, b), lambda a, b: np.linalg.solve(a, b[..., None])[..., 0], (3, 3), (3,))
+for _upper in (False, True):
+    on_matrices(
+        f"solve_triangular[{'upper' if _upper else 'lower'}]",
+        functools.partial(lambda a, b, upper: ag.linalg.solve_triangular(a, b, upper=upper), upper=_upper),
+        functools.partial(triangle, upper=_upper),
+        (3, 3),
+        (3, 2),
+    )
+on_matrices("det", lambda a: ag.linalg.det(a / 8), lambda a: np.linalg.det(a / 8), (3, 3))
+on_matrices("det[any]", lambda a: ag.linalg.det(a), np.linalg.det, (4, 4), made=as_is)
+on_matrices("slogdet", lambda a: ag.linalg.slogdet(a).logabsdet, lambda a: np.linalg.slogdet(a)[1], (3, 3))
+on_matrices("cholesky", lambda a: ag.linalg.cholesky(a), np.linalg.cholesky, (3, 3), made=definite)
+on_matrices(
+    "cholesky[upper]", lambda a: ag.linalg.cholesky(a, upper=True), lambda a: np.linalg.cholesky(a).swapaxes(-1, -2), (3, 3), made=definite
+)
+on_matrices("lu_factor", lambda a: ag.linalg.lu_factor(a).LU, np.vectorize(
+    lambda a: np.tril(scipy_lu(a)[1], -1) + scipy_lu(a)[2], signature="(n,n)->(n,n)"), (3, 3))
+on_matrices("qr", lambda a: ag.linalg.qr(a).R.abs(), lambda a: np.abs(np.linalg.qr(a)[1]), (4, 3), made=separate)
+on_matrices("qr[wide]", lambda a: ag.linalg.qr(a).R.abs(), lambda a: np.abs(np.linalg.qr(a)[1]), (2, 4), made=separate)
+on_matrices("svd", lambda a: ag.linalg.svdvals(a), lambda a: np.linalg.svd(a, compute_uv=False), (4, 3), made=separate)
+on_matrices(
+    "svd[vectors]",
+    lambda a: (lambda u, s, vh: (u * (s / 4).exp().unsqueeze(-2)) @ vh)(*ag.linalg.svd(a, full_matrices=False)),
+    lambda a: lowest_form(*np.linalg.svd(a, full_matrices=False)),
+    (3, 4),
+    made=separate,
+)
+on_matrices("eigh", lambda a: ag.linalg.eigvalsh(a), np.linalg.eigvalsh, (3, 3), made=lambda f, module: separate(symmetric(f), module))
+on_matrices(
+    "eigh[vectors]",
+    lambda a: (lambda s, u: (u * (s / 4).exp().unsqueeze(-2)) @ u.mT)(*ag.linalg.eigh(a)),
+    lambda a: (lambda s, u: lowest_form(u, s, u.swapaxes(-1, -2)))(*np.linalg.eigh(a)),
+    (3, 3),
+    made=lambda f, module: separate(symmetric(f), module),
+)
+on_matrices("pinv", lambda a: ag.linalg.pinv(a), np.linalg.pinv, (4, 3), made=separate)
+on_matrices("lstsq", lambda a, b: ag.linalg.lstsq(a, b).solution, lambda a, b: np.linalg.pinv(a) @ b, (4, 3), (4, 2), made=separate)
+on_matrices("matrix_exp", lambda a: ag.linalg.matrix_exp(a), np.vectorize(scipy_expm, signature="(n,n)->(n,n)"), (3, 3), made=as_is)
+on_matrices("matrix_power", lambda a: ag.linalg.matrix_power(a / 8, -3), lambda a: np.linalg.matrix_power(a / 8, -3), (3, 3))
+for _ord in ("fro", "nuc", 2, -2, 1, -1, np.inf, -np.inf):
+    on_matrices(
+        f"matrix_norm[{_ord}]",
+        functools.partial(lambda a, ord: ag.linalg.matrix_norm(a, ord), ord=_ord),
+        functools.partial(lambda a, ord: np.linalg.matrix_norm(a, ord=ord), ord=_ord),
+        (3, 4),
+        made=separate,
+    )
+add("bmm", public("bmm"), np.matmul, ((2, 2, 3), "real"), ((2, 3, 2), "real"))
+add("mv", public("mv"), np.matmul, ((2, 3), "real"), ((3,), "real"))
+add("dot", public("dot"), np.dot, ((3,), "real"), ((3,), "real"))
+add("outer", public("outer"), np.outer, ((2,), "real"), ((3,), "real"))
+add("addmm", public("addmm", beta=0.5, alpha=2), lambda c, a, b: 0.5 * c + 2 * a @ b, ((2,), "real"), ((3, 2), "real"), ((2, 2), "real"))
+add("kron", public("kron"), np.kron, ((2, 3), "real"), ((3, 2), "real"))
+add("cross", public("linalg.cross"), np.cross, ((2, 3), "real"), ((2, 3), "real"))
+add("tensordot", public("tensordot"), np.tensordot, ((2, 3, 2), "real"), ((3, 2, 2), "real"))
+add("trace", public("trace"), np.trace, ((3, 2), "real"))
+add("cov", public("cov"), np.cov, ((2, 4), "real"), tol={"float32": (1e-4, 1e-5)})
+for _equation, *_shapes in (
+    ("ij,jk->ik", (2, 3), (3, 2)),
+    ("ii->i", (3, 3)),
+    ("bij,bkj,k->bi", (2, 2, 3), (2, 3, 3), (3,)),
+    ("...i,ij->...j", (2, 2, 3), (3, 2)),
+    ("iji->j", (2, 3, 2)),
+):
+    add(
+        f"einsum[{_equation}]",
+        functools.partial(lambda *a, equation: ag.einsum(equation, *a), equation=_equation),
+        functools.partial(lambda *a, equation: np.einsum(equation, *a), equation=_equation),
+        *((s, "real") for s in _shapes),
+    )
+# Their results differ in the last bits between levels of the instruction set, since small products may fuse.
+PRODUCTS = {s.op for s in SAMPLES[FIRST_PRODUCT:]} | {"linear", "matmul"}
 add("linear", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((4, 3), "real"), ((2, 3), "real"), ((2,), "real"))
 add("linear[no_bias]", public("nn.functional.linear"), lambda x, w: x @ w.T, ((4, 3), "real"), ((2, 3), "real"))
 add(

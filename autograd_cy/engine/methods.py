@@ -12,7 +12,8 @@ from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
     arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
-    matrix_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting, statistics, types, windows,
+    matrix_products, named_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting, statistics, types,
+    windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -211,6 +212,14 @@ def apply_named(name, args):
     return FUNCTIONS[name](*args)
 
 
+def _linear(name):
+    """A function of linear algebra, which is imported when first asked for, and then takes this one's place in FUNCTIONS."""
+    def call(*args):
+        from . import matrix_functions  # noqa: F401
+        return FUNCTIONS[name](*args)
+    return call
+
+
 def _rule_where(condition, a, b):
     if isinstance(condition, bool):
         return a if condition else b
@@ -231,9 +240,10 @@ METHODS |= {f.__name__: f for f in (
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
-    products.matmul, products.mm, products.bmm, products.mv, products.dot,
-    *(getattr(matrix_products, name) for name in matrix_products.__all__ if name not in ("cdist", "chain_matmul", "pdist", "tensordot", "vander")),
-    *(getattr(linear_names, name) for name in linear_names.__all__ if name not in ("einsum", "lu_unpack")),
+    products.matmul, named_products.mm, named_products.bmm, named_products.mv, named_products.dot,
+    *(getattr(matrix_products, name) for name in matrix_products.__all__
+      if name not in ("cdist", "chain_matmul", "einsum", "pdist", "tensordot", "vander")),
+    *(getattr(linear_names, name) for name in linear_names.__all__ if name != "lu_unpack"),
     gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
@@ -254,7 +264,7 @@ METHODS |= {f.__name__: f for f in (
 METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "swapdims": shape.transpose, "moveaxis": shape.movedim,
             "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_, "split_with_sizes": joins.split,
-            "H": property(shape.matrix_H), "mH": property(shape.adjoint), "expit": elementwise.sigmoid,
+            "H": property(shape.matrix_H), "mH": property(shape.adjoint), "expit": elementwise.sigmoid, "ger": matrix_products.outer,
             "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
             "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
             "clip": clamp, "clip_": clamp_,
@@ -294,7 +304,8 @@ for _name, _function in METHODS.items():
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
 FUNCTIONS.update({
     "where": _rule_where, "pow": choose.pow_row, "polygamma": choose.polygamma_row,
-    "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape,
+    "matmul": products.matmul, "cross_rows": named_products.cross_rows,
+    "swap_axes": shape.swap_axes, "reshape": shape.reshape,
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
     "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
@@ -309,3 +320,5 @@ FUNCTIONS.update({
     "cumulate": scans.cumulate, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})
+FUNCTIONS.update({name: _linear(name) for name in (
+    "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd")})
