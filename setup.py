@@ -93,7 +93,7 @@ COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fn
 COLD = {f"autograd_cy.{name}" for name in (
     "engine.creation", "engine.random", "engine.index", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
     "engine.linear_algebra", "engine.rows", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
-    "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function")}
+    "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function", "engine.sorting")}
 
 
 def optimisation(name, level=None):

@@ -31,19 +31,33 @@ from .engine.indexing import (
 )
 from .engine.joins import cat, chunk, split, stack, unbind
 from .engine.methods import add, broadcast_to, div, from_dlpack, sub
+from .engine.linear_names import (
+    cholesky, cholesky_inverse, cholesky_solve, det, einsum, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
+    slogdet, svd, triangular_solve,
+)
+from .engine.matrix_products import (
+    addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, ger, inner, kron, outer, pdist, tensordot, trace,
+    vander, vdot,
+)
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .engine.node import set_record_lines
-from .engine.products import linear, matmul
+from .engine.products import bmm, dot, linear, matmul, mm, mv
 from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
-    all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var,
+    all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,
 )
 from .engine.scipy_functions import gammainc as igamma
 from .engine.scipy_functions import gammaincc as igammac
 from .engine.scipy_functions import i0
+from .engine.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
 from .engine.selection import clamp, masked_fill, where
 from .engine.shape import (
     adjoint, clone, detach, expand, flatten, movedim, narrow, permute, reshape, select, squeeze, t, transpose, unflatten, unsqueeze,
+)
+from .engine.sorting import argsort, bucketize, kthvalue, median, mode, msort, nanmedian, searchsorted, sort, topk
+from .engine.statistics import (
+    aminmax, argwhere, bincount, count_nonzero, cumulative_trapezoid, diff, histc, histogram, isin, nanmean, nanquantile, quantile,
+    std_mean, trapezoid, trapz, unique, unique_consecutive, var_mean,
 )
 from .engine.tensor import Tensor
 from .engine.types import (
@@ -59,8 +73,7 @@ _names = [n for n in _methods._ELEMENTWISE if n not in globals()]
 globals().update({n: getattr(_elementwise, n) for n in _names})
 globals().update({f"{n}_": getattr(_elementwise, f"{n}_") for n in _methods.UNARY})
 swapaxes, multiply, subtract, divide, true_divide, negative = transpose, _elementwise.mul, sub, div, div, _elementwise.neg
-absolute, greater, less, not_equal, clip, mm, bmm, dot, mv = (
-    _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp, matmul, matmul, matmul, matmul)
+absolute, greater, less, not_equal, clip = _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp
 concat = concatenate = cat
 greater_equal, less_equal, sgn, inference_mode, newaxis = _elementwise.ge, _elementwise.le, _elementwise.sign, no_grad, None
 row_stack, moveaxis, swapdims, split_with_sizes = vstack, movedim, transpose, split

@@ -66,6 +66,11 @@ cdef Tensor square(object x, str name):
     return t
 
 
+def matrix_input(x, name, need_square=False):
+    """x, if it is a tensor of floating-point matrices (square ones)."""
+    return square(x, name) if need_square else matrices(x, name)
+
+
 cdef int of_one_dtype(Tensor a, Tensor b, str name) except -1:
     if a.dtype_ != b.dtype_:
         raise RuntimeError(f"{name}: expected A and B to have the same dtype, but found {a.dtype.name} and {b.dtype.name}")
@@ -120,6 +125,12 @@ cdef int record_one(int opcode, Tensor x, Tensor out, object attrs=None, object 
         record(opcode, <PyObject*> out, 1, inputs, <PyObject*> attrs if attrs is not None else NULL,
                <PyObject*> aux if aux is not None else NULL)
     return 0
+
+
+def record_row(str name, Tensor x, Tensor out, attrs):
+    """out, as the result of a row of one input that was computed without a record."""
+    record_one(OPCODES[name], x, out, attrs)
+    return out
 
 
 cdef int record_two(int opcode, Tensor a, Tensor b, Tensor out, object attrs, object aux) except -1:
