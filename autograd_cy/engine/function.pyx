@@ -12,8 +12,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XINCREF
 
 from autograd_cy.array.dtype cimport FLOAT64
-from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, same_layout, same_shape, shape_tuple
-from autograd_cy.array.storage cimport Storage, storage_decref, storage_incref
+from autograd_cy.array.layout cimport layout_incref, same_layout, same_shape, shape_tuple
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.hooks cimport given_gradient, let_collector_see
 from autograd_cy.engine.modes cimport grad_enabled, swap_grad_mode
@@ -21,7 +20,7 @@ from autograd_cy.engine.node cimport Edge, Node, Owned, node_description, node_n
 from autograd_cy.engine.record cimport (
     link_through_conversion, refuse_inplace, rewrite_history_as, saved_or_raise, set_base, set_edge, set_history, wants_grad,
 )
-from autograd_cy.engine.tensor cimport CUSTOM_VIEW, Tensor, graph_make_cyclic, tensor_alias, tensor_wrap
+from autograd_cy.engine.tensor cimport CUSTOM_VIEW, Tensor, graph_make_cyclic, tensor_alias
 from autograd_cy.kernels.table cimport recorder
 
 import functools
@@ -46,39 +45,34 @@ cdef Tensor alias_of(Tensor t):
     return owned(tensor_alias(t, t.layout, t.data))
 
 
+cdef int connect(Tensor t, Node node, int k) except -1:
+    Py_INCREF(node)
+    set_history(<PyObject*> t, <PyObject*> node, k)
+    return 0
+
+
 # ---- saved values
 
 cdef class SavedTensor:
-    """A saved value: its memory, its version, and where it hangs in the graph."""
+    """A saved value: a tensor on its memory without history, its version, and where it hangs in the graph."""
 
-    cdef Storage* storage
-    cdef Layout* layout
-    cdef char* data
+    cdef Tensor value         # None where saved_tensors_hooks made something else of it:
+    cdef object packed
     cdef unsigned int version
-    cdef int dtype
     cdef int output           # it is this output of the function itself; -1: none
     cdef int output_nr
     cdef object target        # what made it, a Node, or the leaf itself; None: nothing to differentiate
-    cdef object packed        # what saved_tensors_hooks made of it, in place of the memory
-
-    def __dealloc__(self):
-        if self.storage != NULL:
-            storage_decref(self.storage)
-        if self.layout != NULL:
-            layout_decref(self.layout)
 
 
 cdef SavedTensor save(Tensor t, int output):
     cdef SavedTensor s = SavedTensor()
-    s.output, s.output_nr, s.dtype = output, t.output_nr, t.dtype_
+    s.output, s.output_nr, s.version = output, t.output_nr, t.storage.version
     if output < 0 and wants_grad(t):
         s.target = <object> t.node if t.node != NULL else t
-    layout_incref(t.layout)
-    s.layout = t.layout
-    s.packed = packed_value(alias_of(t))
-    if s.packed is None:
-        storage_incref(t.storage)
-        s.storage, s.data, s.version = t.storage, t.data, t.storage.version
+    s.value = alias_of(t)
+    s.packed = packed_value(s.value)
+    if s.packed is not None:
+        s.value = None
     return s
 
 
@@ -89,23 +83,20 @@ cdef Tensor restored(SavedTensor s, Node node):
     if s.packed is not None:
         t = alias_of(unpacked_value(s.packed, node_description(node)))
     else:
-        if s.storage.version != s.version and not recorder.ignores_versions:
+        t = s.value
+        if t.storage.version != s.version and not recorder.ignores_versions:
             raise RuntimeError(
                 f"a tensor that {node_description(node)} saved for its backward was changed in place afterwards "
-                f"(version {s.storage.version}, saved at version {s.version}); "
+                f"(version {t.storage.version}, saved at version {s.version}); "
                 f"use an out-of-place operation, or save a clone()")
-        if isinstance(s.target, Tensor) and (<Tensor> s.target).data == s.data and same_layout((<Tensor> s.target).layout, s.layout):
+        if isinstance(s.target, Tensor) and (<Tensor> s.target).data == t.data and same_layout((<Tensor> s.target).layout, t.layout):
             return s.target
-        storage_incref(s.storage)
-        layout_incref(s.layout)
-        t = owned(tensor_wrap(s.storage, s.layout, s.data, s.dtype))
+        t = alias_of(t)
     if s.output >= 0:
-        if s.dtype <= FLOAT64:
-            Py_INCREF(node)
-            set_history(<PyObject*> t, <PyObject*> node, s.output)
+        if t.dtype_ <= FLOAT64:
+            connect(t, node, s.output)
     elif isinstance(s.target, Node):
-        Py_INCREF(s.target)
-        set_history(<PyObject*> t, <PyObject*> s.target, s.output_nr)
+        connect(t, s.target, s.output_nr)
     elif s.target is not None:
         edge.target, edge.layout, edge.output_nr, edge.dtype = <PyObject*> s.target, t.layout, 0, t.dtype_
         link_through_conversion(<PyObject*> t, &edge)
@@ -215,12 +206,6 @@ cdef Node make_node(FunctionCtx ctx, tuple args, int n_outputs):
     remember_line(node)                          # takes the reference away if it fails
     Py_DECREF(node)
     return node
-
-
-cdef int connect(Tensor t, Node node, int k) except -1:
-    Py_INCREF(node)
-    set_history(<PyObject*> t, <PyObject*> node, k)
-    return 0
 
 
 cdef Tensor view_with_history(Tensor t, Node node, int k):
