@@ -623,6 +623,12 @@ def test_custom_op_of_several_results(engine):
     x.sum().backward()
     np.testing.assert_allclose(r.grad.numpy(), np.cos([0.3, 0.9]))
     assert x.grad_fn is y.grad_fn and x.grad_fn.name() == "OwnPolarBackward"
+    g, = ag.autograd.grad(own_polar(r, phi)[0].sum(), r, create_graph=True)         # cos(phi), which was computed on the way
+    with pytest.raises(RuntimeError, match="computed on the way"):
+        g.sum().backward()
+    outside = ag.tensor([2.0, 3.0], dtype=ag.float64)
+    around = ag.custom_op(lambda x: (x * x * outside, lambda g: g * 2 * x * outside))
+    assert ag.autograd.gradgradcheck(around, (r,))
 
 
 def test_custom_op_refuses():

@@ -119,7 +119,7 @@ cdef class FunctionCtx(Owned):
     cdef tuple dirty, constant        # tensors that mark_dirty and mark_non_differentiable were given
     cdef tuple edge_of                # for each argument its edge, -1 if it is no tensor
     cdef list outputs                 # for each output (shape, dtype), None if it is no tensor
-    cdef list linked                  # of a custom_op: (output number, its tensor) of outputs that backward sees
+    cdef list linked                  # of a custom_op: (output number, tensor) of outputs that backward sees; -1: made on the way
     cdef bint materialize
     cdef bint open                    # forward is running
 
@@ -467,25 +467,42 @@ def once_differentiable(fn):
     return wrapper
 
 
-cdef object refuse_second(FunctionCtx ctx, object found):
-    """The gradients, with a node as their history that leads where the function's does and refuses to be differentiated."""
-    cdef list outs = list(found) if isinstance(found, (tuple, list)) else [found]
-    cdef Node node = <Node> ctx.node
-    cdef FunctionCtx refusing = context(ctx.name + "OnceDifferentiated", _OnceDifferentiated, ())
+class _OnTheWay(Function):
+    """The history of what a custom_op computed on the way."""
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """Refuses."""
+        raise RuntimeError(f"a second derivative of the custom_op {ctx.name}: its backward uses a tensor of shape "
+                           f"{grad_outputs[0].shape} that was computed on the way, so that its own derivative is not known; compute it "
+                           f"within backward, from the arguments")
+
+
+cdef Node refusing_node(Node node, str name, object function, list outs):
+    """A node that leads where another does, and refuses to be differentiated."""
+    cdef FunctionCtx ctx = context(name, function, ())
     cdef PyObject* o = node_new(CUSTOM, node.n_edges, 0)
     cdef Node made = owned(o)
     cdef int k
-    attrs = (refusing,)
+    attrs = (ctx,)
     Py_INCREF(attrs)
     made.attrs = <PyObject*> attrs
-    refusing.node, refusing.open, refusing.edge_of = o, False, tuple(range(node.n_edges))
-    refusing.outputs = [(g.shape, (<Tensor> g).dtype_) if isinstance(g, Tensor) else None for g in outs]
+    ctx.node, ctx.open, ctx.edge_of = o, False, tuple(range(node.n_edges))
+    ctx.outputs = [(g.shape, (<Tensor> g).dtype_) if isinstance(g, Tensor) else None for g in outs]
     node_set_outputs(made, max(<int> len(outs), 1))
     for k in range(node.n_edges):
         made.edges[k] = node.edges[k]
         Py_XINCREF(made.edges[k].target)
         if made.edges[k].layout != NULL:
             layout_incref(made.edges[k].layout)
+    return made
+
+
+cdef object refuse_second(FunctionCtx ctx, object found):
+    """The gradients, with a node as their history that refuses."""
+    cdef list outs = list(found) if isinstance(found, (tuple, list)) else [found]
+    cdef Node made = refusing_node(<Node> ctx.node, ctx.name + "OnceDifferentiated", _OnceDifferentiated, outs)
+    cdef int k
     for k in range(<int> len(outs)):
         if isinstance(outs[k], Tensor) and (<Tensor> outs[k]).dtype_ <= FLOAT64:
             outs[k] = alias_of(outs[k])
@@ -549,7 +566,10 @@ cdef object call_closure(FunctionCtx ctx, Node node, list given):
     if grad_enabled():
         linked = [(k, held) for k, held in ctx.linked if (<Tensor> held).node == NULL]      # else a pass around this one did it
     for k, held in linked:
-        connect(held, node, k)
+        if k >= 0:
+            connect(held, node, k)
+        else:
+            connect(held, refusing_node(node, ctx.name, _OnTheWay, [held]), 0)
     try:
         return backward(*given)
     finally:
@@ -594,6 +614,7 @@ cdef object call_custom(object function, str name, tuple args, dict kwargs):
             raise TypeError(f"custom_op: the output of {name} must be a tensor or a tuple of tensors, got {type(out).__name__}")
     if not (True in ctx.needs_input_grad and grad_enabled()):
         return result
+    results = tuple(outs)
     node = make_node(ctx, args, <int> len(outs))
     held = tensors_of(backward)
     versions = tuple([(t, (<Tensor> t).storage.version) for t in held.values()])
@@ -614,7 +635,23 @@ cdef object call_custom(object function, str name, tuple args, dict kwargs):
             if id(t) in held:
                 ctx.linked.append((k, t))
             outs[k] = made
+    for t in made_inside(function, backward, held).values():
+        if t.dtype_ <= FLOAT64 and not t.needs_grad and not among(t, args) and not among(t, results):
+            ctx.linked.append((-1, t))
     return outs[0] if single else tuple(outs)
+
+
+cdef dict made_inside(object function, object backward, dict held):
+    """Those of the tensors that backward holds that are variables of the function's own, not from around it."""
+    cdef dict found = dict(held)
+    outer = getattr(function, "__closure__", None) or ()
+    for cell in getattr(backward, "__closure__", None) or ():
+        if any([cell is known for known in outer]):
+            around = {}
+            find_tensors(cell.cell_contents, around, 3)
+            for key in around:
+                found.pop(key, None)
+    return found
 
 
 def custom_op(function):
@@ -632,9 +669,10 @@ def custom_op(function):
     ...     return y, backward
     >>> cube(x, 2.0).sum().backward()
 
-    If backward is made of tensor operations it can be differentiated again: the arguments, and the output, have their place in the graph
-    there. Tensors that it uses must be variables of the function, or in lists, tuples and dicts of these; that one of them was changed
-    in place before backward runs is an error. They are let go once backward has run (unless retain_graph). `gradcheck` checks both.
+    If backward is made of tensor operations it can be differentiated again: the arguments, and the output, have their place in the
+    graph there. A second derivative through a tensor that was computed on the way, neither argument nor output, is an error. Tensors
+    that it uses must be variables of the function, or in lists, tuples and dicts of these; that one of them was changed in place before
+    backward runs is an error. They are let go once backward has run (unless retain_graph). `gradcheck` checks both.
     """
     if not callable(function):
         raise TypeError(f"custom_op: expected a function, got {type(function).__name__}")
