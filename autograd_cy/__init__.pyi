@@ -8,6 +8,7 @@ from builtins import str as _str
 
 from . import autograd as autograd
 from . import data as data
+from . import func as func
 from . import graph as graph
 from . import linalg as linalg
 from . import special as special

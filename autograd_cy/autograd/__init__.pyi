@@ -14,9 +14,10 @@ from ..tools.gradcheck import GradcheckError as GradcheckError
 from ..tools.gradcheck import gradcheck as gradcheck
 from ..tools.gradcheck import gradgradcheck as gradgradcheck
 from . import function as function
+from . import functional as functional
 from . import graph as graph
 
 __all__ = [
-    "Function", "GradcheckError", "backward", "detect_anomaly", "enable_grad", "function", "grad", "gradcheck", "gradgradcheck",
-    "graph", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Function", "GradcheckError", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad", "gradcheck",
+    "gradgradcheck", "graph", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]

@@ -16,9 +16,9 @@ from autograd_cy.array.storage cimport (
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, copy_into, copy_of
-from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, wants_grad
+from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.shape cimport need_tensor, own
-from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
+from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, tensor_wrap, watch
 from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.errors import ShapeError
@@ -135,6 +135,28 @@ def copied_with_storage(Tensor x, dict memo):
     storage_incref(copied.storage)
     layout_incref(x.layout)
     return own(tensor_wrap(copied.storage, x.layout, copied.storage.data + (x.data - x.storage.data), x.dtype_))
+
+
+def show_as(Tensor x, Tensor view, str name):
+    """Let x show its memory, and have the history, as the view of it does: t_, squeeze_ ... RuntimeError for leaves that require gradients."""
+    cdef PyObject* node
+    cdef int k
+    escape(name + "()")
+    refuse_inplace(x, name)
+    if view.node == NULL and x.node != NULL:
+        raise RuntimeError(f"{name}: a tensor with a history needs recording switched on")
+    layout_incref(view.layout)
+    layout_decref(x.layout)
+    x.layout, x.data = view.layout, view.data
+    if view.node != NULL:
+        node, k = view.node, view.output_nr
+        view.node = NULL
+        Py_XDECREF(x.node)
+        x.node = NULL
+        set_history(<PyObject*> x, node, k)
+        if x.flags & RETAINS_GRAD:
+            watch(x)
+    return x
 
 
 def drop_history(Tensor x):

@@ -16,6 +16,7 @@ from autograd_cy.engine.object cimport (
     PyObject_GC_Del, PyTypeObject, ag_gc_new_var, ag_line_of, ag_place, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
 )
 
+from autograd_cy._libraries import DIRECTORY
 from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.ops import TABLE
 
@@ -234,7 +235,6 @@ ag_set_slots(Node, node_dealloc, node_traverse, node_clear, NULL, NULL, 0)
 
 cdef PyObject* seen_code[CODE_CACHE]      # direct-mapped: code object -> whether it lies inside the package
 cdef bint seen_inside[CODE_CACHE]
-PACKAGE = __file__.rpartition("engine")[0]
 
 
 cdef int inside_package(PyObject* code) noexcept:
@@ -242,7 +242,7 @@ cdef int inside_package(PyObject* code) noexcept:
     cdef bint inside
     if seen_code[place] == code:
         return seen_inside[place]
-    inside = (<object> code).co_filename.startswith(PACKAGE)
+    inside = (<object> code).co_filename.startswith(DIRECTORY)
     Py_INCREF(<object> code)                    # kept, so that the address is not reused for other code
     Py_XDECREF(seen_code[place])
     seen_code[place] = code

@@ -24,6 +24,7 @@ from autograd_cy.kernels.table cimport (
     Array, Kernels, Loop, Operand, recorder, routines,
 )
 
+from autograd_cy._libraries import DIRECTORY
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.graph.notes import LOOP_ATTRS, LOOP_BOOLS, LOOP_INPUTS, LOOP_NAMES, Block
 from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Instruction, View
@@ -31,7 +32,6 @@ from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Instruct
 cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
-PACKAGE = __file__.rpartition("graph")[0]
 make = tuple.__new__                      # of a named tuple, without its Python function
 
 cdef unsigned long owner = 0              # the thread that is captured
@@ -43,7 +43,7 @@ REDUCTIONS = ("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", 
 def user_line():
     """(file, line, function) of the innermost frame outside the package; None where there is none."""
     frame = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(DIRECTORY):
         frame = frame.f_back
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
