@@ -114,6 +114,13 @@ def compile(step=None, *, fast=False, without=(), show=None):
     return compile(step, fast=fast, without=without, show=show)
 
 
+def explain_grad(loss, param):
+    """graph.explain_grad: why `param` has no gradient, in a sentence; loss: the tensor, or a function that computes it."""
+    from .graph.explain import explain_grad
+
+    return explain_grad(loss, param)
+
+
 def cond(pred, true_fn, false_fn, operands=()):
     """graph.cond: true_fn(*operands) if pred else false_fn(*operands), chosen anew at every replay of a captured step."""
     from . import graph

@@ -264,6 +264,7 @@ from .engine.types import (
     result_type as result_type,
 )
 from .graph import compile as compile, cond as cond, scan as scan, while_loop as while_loop
+from .graph.explain import explain_grad as explain_grad
 from .kernels.gemm import (
     get_num_threads as get_num_threads,
     set_num_threads as set_num_threads,
