@@ -14,7 +14,7 @@ ARGS ?=
 SOURCES := setup.py $(shell find autograd_cy -name '*.pyx' -o -name '*.pxd' -o -name '*.h') $(shell find autograd_cy/ops -name '*.py' 2>/dev/null)
 LINTED := autograd_cy bench examples tests setup.py .ci
 
-.PHONY: help build test check bench peers test-sdist clean distclean
+.PHONY: help build test check bench peers reference test-sdist clean distclean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo 'make check       the linters, the layer test and the comparison of the stubs'
 	@echo 'make build       set up and build in place'
 	@echo 'make peers       make bench beside PyTorch, JAX, HIPS autograd and scikit-learn (installs them)'
+	@echo 'make reference   docs/reference/: every operation with its formula, derivatives and special points'
 	@echo 'make test-sdist  build an sdist, install it into a fresh environment, run the tests from outside this tree'
 	@echo 'make clean       remove what was built; make distclean removes .venv, too'
 
@@ -79,6 +80,9 @@ peers: build/ready $(VENV)/peers
 	$(PY) -m bench iris --peers --rounds $(ROUNDS)
 	$(PY) -m bench ops --peers
 	$(PY) -m bench graph --peers
+
+reference: build/ready
+	$(PY) docs/make_reference.py
 
 # The tests run in a directory that holds them, the examples and the benchmarks, but not the package's sources.
 test-sdist: $(VENV)/ready

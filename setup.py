@@ -105,8 +105,8 @@ def generated_sources():
     """The sources of the loops of floats, of those of integers, and of the functions, from the table of operations."""
     sys.path.insert(0, str(ROOT / PACKAGE))
     try:
-        from ops import codegen   # reads the table only; needs no built extension
-        return codegen.float_loops(), codegen.integer_loops(), codegen.function_module()
+        from ops import codegen, wrappers   # they read the table only and need no built extension
+        return codegen.float_loops(), codegen.integer_loops(), wrappers.function_module()
     finally:
         sys.path.pop(0)
 

@@ -11,7 +11,8 @@ from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
 from .engine.choose import logit, nan_to_num, polygamma
-from .engine.composed import allclose, isclose, ldexp, positive, prelu
+from .engine.composed import allclose, float_power, gcd, isclose, lcm, ldexp, positive, prelu, rsub
+from .engine.composed import multigammaln as mvlgamma
 from .engine.creation import (
     arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, ones, ones_like, tensor, zeros, zeros_like,
 )
@@ -35,11 +36,17 @@ from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, r
 from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var,
 )
+from .engine.scipy_functions import gammainc as igamma
+from .engine.scipy_functions import gammaincc as igammac
+from .engine.scipy_functions import i0
 from .engine.selection import clamp, masked_fill, where
 from .engine.shape import (
     adjoint, clone, detach, expand, flatten, movedim, narrow, permute, reshape, select, squeeze, t, transpose, unflatten, unsqueeze,
 )
 from .engine.tensor import Tensor
+from .engine.types import (
+    can_cast, equal, finfo, iinfo, is_floating_point, is_nonzero, is_tensor, numel, promote_types, result_type,
+)
 from .engine.windows import as_strided, diagonal
 from .kernels.gemm import get_num_threads, set_num_threads
 
@@ -48,11 +55,13 @@ __version__ = "0.1.0"
 # The elementwise rows of the table, as functions: exp, tanh, maximum ...
 _names = [n for n in _methods._ELEMENTWISE if n not in globals()]
 globals().update({n: getattr(_elementwise, n) for n in _names})
+globals().update({f"{n}_": getattr(_elementwise, f"{n}_") for n in _methods.UNARY})
 swapaxes, multiply, subtract, divide, true_divide, negative = transpose, _elementwise.mul, sub, div, div, _elementwise.neg
 absolute, greater, less, not_equal, clip, mm, bmm, dot, mv = (
     _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp, matmul, matmul, matmul, matmul)
 concat = concatenate = cat
 row_stack, moveaxis, swapdims, split_with_sizes = vstack, movedim, transpose, split
+greater_equal, less_equal, sgn, inference_mode, newaxis = _elementwise.ge, _elementwise.le, _elementwise.sign, no_grad, None
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh, fix = (
     _elementwise.asin, _elementwise.acos, _elementwise.atan, _elementwise.atan2, _elementwise.asinh, _elementwise.acosh, _elementwise.atanh,
     _elementwise.trunc)

@@ -476,6 +476,45 @@ for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.is
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Functions of SciPy
+
+for _name, _ref, _domain in [
+    ("i0", special.i0, "real"),
+    ("i0e", special.i0e, "away"),
+    ("i1", special.i1, "away"),
+    ("i1e", special.i1e, "away"),
+    ("bessel_j0", special.j0, "real"),
+    ("bessel_j1", special.j1, "away"),
+    ("bessel_y0", special.y0, "positive"),
+    ("bessel_y1", special.y1, "positive"),
+    ("modified_bessel_k0", special.k0, "positive"),
+    ("modified_bessel_k1", special.k1, "positive"),
+    ("scaled_modified_bessel_k0", special.k0e, "positive"),
+    ("scaled_modified_bessel_k1", special.k1e, "positive"),
+    ("airy_ai", lambda x: special.airy(x)[0], "real"),
+    ("erfcx", special.erfcx, "real"),
+    ("ndtri", special.ndtri, "inside"),
+    ("log_ndtr", special.log_ndtr, "real"),
+    ("entr", special.entr, "positive"),
+    ("ndtr", special.ndtr, "real"),
+    ("spherical_bessel_j0", lambda x: np.sinc(x / np.pi), "away"),
+]:
+    add(_name, public(f"special.{_name}"), _ref, ((3, 4), _domain), elementwise=True, tol={"float32": (2e-5, 5e-6)})
+for _name, _ref, _first in [
+    ("zeta", special.zeta, "above"),
+    ("gammainc", special.gammainc, "positive"),
+    ("gammaincc", special.gammaincc, "positive"),
+]:
+    add(_name, public(f"special.{_name}"), _ref, ((3, 4), _first), ((4,), "positive"), grad=(False, True), tol={"float32": (5e-5, 5e-6)})
+add("airy_derivative", lambda x: ag.engine.scipy_functions.airy_derivative(x), lambda x: special.airy(x)[1], ((3, 4), "real"), elementwise=True)
+add("multigammaln", lambda x: ag.special.multigammaln(x + 2, 3), lambda x: special.multigammaln(x + 2, 3), ((3,), "above"), tol={"float32": (1e-5, 1e-5)})
+add("float_power", public("float_power"), lambda a, b: a**b, ((3, 4), "positive"), ((4,), "real"), dtypes=("float64",))
+add("rsub", public("rsub", alpha=0.5), lambda a, b: b - 0.5 * a, ((3, 4), "real"), ((4,), "real"))
+for _name, _ref in [("gcd", np.gcd), ("lcm", np.lcm)]:
+    add(_name, public(_name), _ref, ((3, 4), "bits"), ((4,), "bits"), grad=False, dtypes=("int64", "int32"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Reductions
 
 

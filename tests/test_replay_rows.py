@@ -228,7 +228,6 @@ READERS = {
     "nonzero": lambda x: x.nonzero(), "mask": lambda x: x[x > 0], "equal": lambda x: ag.equal(x, x), "allclose": lambda x: ag.allclose(x, x),
     "where": lambda x: ag.where(x > 0), "masked_select": lambda x: ag.masked_select(x, x > 0), "unique": lambda x: ag.unique(x),
     "str": lambda x: str(x), "repr": lambda x: repr(x), "in": lambda x: 1.0 in x, "round": lambda x: round(x[0, 0].item()),
-    "integer division": lambda x: x.long() // x.long(), "integer remainder": lambda x: x.long() % x.long(),   # are there zeros?
     "is_nonzero": lambda x: ag.is_nonzero(x[0, 0]), "multinomial": lambda x: ag.multinomial(x.abs(), 2), "bincount": lambda x: ag.bincount(x.long()),
     "repeat_interleave": lambda x: ag.repeat_interleave(x[0], x[0].long()), "written": lambda x: x.clone().__setitem__(x > 0, x[x > 0]),
 }

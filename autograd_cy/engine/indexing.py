@@ -11,7 +11,6 @@ from .index import index_put_, index_winners, nonzero
 from .modes import no_grad
 from .padding import need_tensor
 from .selection import where
-from .tensor import Tensor
 
 
 # ---- what was overwritten gets no gradient

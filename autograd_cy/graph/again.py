@@ -5,7 +5,7 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 
 from typing import Any
 
-from autograd_cy.engine import dispatch, gather, indexing, joins, linear_algebra, products, reduce, shape, windows
+from autograd_cy.engine import dispatch, gather, joins, linear_algebra, products, reduce, shape, windows
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
 from autograd_cy.engine.losses import cross_entropy
 from autograd_cy.engine.node import Node

@@ -1,13 +1,11 @@
 """Step through a backward pass: what the engine does at every node, as a list and as a table.
 
-Relies on the engine, which calls the observer given to `observed_backward`; on the text of the table's rules; and on live.py for
-names.  Users who want to see how gradients come about rely on it.
+Relies on the engine, which calls the observer given to `observed_backward`; on ops/written, the text of the table's rules; and on
+live.py for names. Users who want to see how gradients come about rely on it.
 """
 
-import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import getsource
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,8 @@ import numpy as np
 from autograd_cy.engine.backward import observed_backward
 from autograd_cy.engine.node import Node
 from autograd_cy.engine.tensor import Tensor
-from autograd_cy.ops import TABLE, table
+from autograd_cy.ops import TABLE
+from autograd_cy.ops.written import rule_text
 
 from .live import Names, input_name, nodes_of, short_line
 
@@ -95,42 +94,6 @@ def gradient_text(g):
         return f"{values:.4g}"
     flat = ", ".join(f"{value:.4g}" for value in values.ravel())
     return f"[{flat}]" if values.ndim == 1 else f"{g.shape} [{flat}]"
-
-
-# ---- the text of rules
-
-_WRITTEN: dict[tuple[str, str], ast.expr] = {}      # filled when first asked for: the table is parsed in about 10 ms
-
-
-def _written_rules():
-    """{(row, input): the source of its derivative}, as it stands in the table; empty where sources are not installed."""
-    if _WRITTEN:
-        return _WRITTEN
-    try:
-        tree = ast.parse(getsource(table))
-    except OSError:
-        return {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("unary", "binary", "ternary", "op"):
-            name = node.args[0].value
-            _WRITTEN.update({(name, k.arg[1:]): k.value for k in node.keywords
-                             if k.arg and k.arg[0] == "d" and k.arg[1:] in TABLE[name].inputs})
-    return _WRITTEN
-
-
-def rule_text(operation, input):
-    """The derivative of a row by one input, as text: its formula, or the name of the function and what that says of itself.
-
-    >>> rule_text("mul", "a")
-    'g * b'
-    """
-    rule = TABLE[operation].rules[input]
-    written = _written_rules().get((operation, input))
-    if isinstance(written, ast.Lambda):
-        return ast.unparse(written.body)
-    if rule.__name__ != "<lambda>":
-        return f"{rule.__name__}({', '.join(TABLE[operation].parameters(input))})"
-    return f"the rule of {operation} for {input}"
 
 
 def _rule_at(node, i, gradient, incoming):

@@ -49,6 +49,9 @@ _NAMES = (
     "matmul", "swap_axes", "reshape", "expand", "permute", "sum_to", "total", "spread", "gather", "put", "slice", "unslice",
     "index", "index_back", "index_fill", "as_strided", "as_strided_back", "fill_strided", "concatenate", "pieces",
     "cross_entropy_back",
-    "diagonal_back", "unfold_back", "triangle", "stack", "scatter_zero", "scatter_kept", "index_kept", "scatter_dx", "scatter_dv", "embedding_back",
+    "xlogy", "zeta", "i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0",
+    "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai", "airy_derivative",
+    "diagonal_back", "unfold_back", "triangle", "stack", "scatter_zero", "scatter_kept", "index_kept",
+    "scatter_dx", "scatter_dv", "embedding_back",
 )
 globals().update({_name: _function(_name) for _name in _NAMES})
