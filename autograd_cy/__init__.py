@@ -28,6 +28,10 @@ from .engine.indexing import (
     index_put, index_reduce, masked_scatter, masked_select, put, scatter_reduce, take, take_along_dim,
 )
 from .engine.joins import cat, chunk, split, stack, unbind
+from .engine.making import (
+    empty_strided, frombuffer, get_rng_state, initial_seed, logspace, multinomial, normal, poisson, randint_like, scalar_tensor, seed,
+    set_rng_state,
+)
 from .engine.methods import add, broadcast_to, div, from_dlpack, sub
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .engine.node import set_record_lines
@@ -85,7 +89,7 @@ class _Later(type(_elementwise)):
         return getattr(module, attribute)
 
 
-for _name in ("data", "utils", "tools", "linalg", "special", "graph"):
+for _name in ("data", "utils", "tools", "linalg", "special", "random", "graph"):
     if _name not in globals():
         globals()[_name] = _Later(f"{__name__}.{_name}")
 

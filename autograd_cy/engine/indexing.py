@@ -193,7 +193,7 @@ def masked_scatter(input, mask, source):
     if not input.ndim or input.shape != mask.shape:
         sizes = broadcast_tensors(input, mask)[0].shape
         input = shape.expand(input, sizes)
-    return masked_scatter_(shape.contiguousneed_tensor(input) if input.numel() and 0 in input.stride() else shape.clone(input), mask, source)
+    return masked_scatter_(shape.contiguous_tensor(input) if input.numel() and 0 in input.stride() else shape.clone(input), mask, source)
 
 
 # ---- embedding

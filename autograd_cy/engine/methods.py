@@ -10,8 +10,8 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    arrange, backward, choose, composed, copies, creation, elementwise, gather, index, indexing, joins, losses, printing, products,
-    random, reduce, scipy_functions, shape, types, windows,
+    arrange, backward, choose, composed, copies, creation, elementwise, gather, index, indexing, joins, losses, making, manners, printing,
+    products, random, reduce, scipy_functions, shape, types, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -264,8 +264,10 @@ METHODS |= {f.__name__: f for f in (
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
     gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
     gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
-    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, indexing.take, indexing.take_along_dim,
+    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, indexing.take,
+    indexing.take_along_dim,
     indexing.put, indexing.put_, indexing.masked_select, indexing.masked_scatter, indexing.masked_scatter_,
+    *making.METHODS, *manners.METHODS,
 )}
 METHODS |= {"moveaxis": shape.movedim, "swapdims": shape.transpose, "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_,
             "split_with_sizes": joins.split, "H": property(shape.matrix_H), "mH": property(shape.adjoint)}
