@@ -464,6 +464,6 @@ def resize_(self, *sizes):
     if self.requires_grad:
         raise RuntimeError("resize_: a tensor that requires gradients can't be resized")
     if int(np.prod(sizes, dtype=object)) != self.numel() or not self.is_contiguous():
-        raise RuntimeError(f"resize_: a tensor of shape {self.shape} can't become {sizes} in its memory; make a new one, e.g. by new_empty()")
+        raise RuntimeError(f"resize_: a tensor of shape {self.shape} can't become {sizes} in its memory; make a new one: new_empty()")
     return show_as(self, shape.view(self, sizes), "resize_")
 

@@ -43,6 +43,8 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 def _power_of_two(input, other):
     """2 ** other; of integers in the dtype of input, if that is a floating-point one."""
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        raise TypeError(f"ldexp: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
     return elementwise.exp2(other.to(input.dtype) if input.is_floating_point() and not other.is_floating_point() else other)
 
 

@@ -13,7 +13,7 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.array.storage cimport (
     CAPTURED, Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
 )
-from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, copy_into, copy_of
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
@@ -138,7 +138,7 @@ def copied_with_storage(Tensor x, dict memo):
 
 
 def show_as(Tensor x, Tensor view, str name):
-    """Let x show its memory, and have the history, as the view of it does: t_, squeeze_ ... RuntimeError for leaves that require gradients."""
+    """Let x show its memory, and have the history, as the view of it does: t_, squeeze_ ... RuntimeError for leaves with gradients."""
     cdef PyObject* node
     cdef int k
     escape(name + "()")
@@ -164,6 +164,8 @@ def drop_history(Tensor x):
     cdef PyObject* node = x.node
     if x.base != NULL:
         raise RuntimeError("detach_: a view can't be detached in place; use detach()")
+    if modes.observer != NULL:
+        notice("detach", x)
     x.node = NULL
     x.needs_grad = 0
     Py_XDECREF(node)

@@ -14,8 +14,8 @@ from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, UINT8, itemsize_of
 from autograd_cy.array.layout cimport (
-    OVERLAPPING, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_expand, layout_incref, layout_strided, same_shape,
-    shape_tuple, strides_of,
+    CONTIGUOUS, OVERLAPPING, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_expand, layout_incref, layout_strided,
+    same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
@@ -113,7 +113,7 @@ cdef object basic(Tensor x, tuple items, str name, bint records=True):
 cdef class Plan:
     """Arrays of indices, checked and broadcast, and the slices beside them; private to the operation, so never changed."""
 
-    cdef tuple slices         # for every axis of x: a number or slice, or None to insert an axis (arrays stand at a full slice); None: all full
+    cdef tuple slices         # None: all full; or for every axis of x: a number or slice (full: an array), or None to insert an axis
     cdef list axes            # axes of the sliced view that have an array
     cdef list arrays          # int64 tensors, contiguous, all of one shape
     cdef tuple shape          # of the arrays, broadcast
@@ -477,6 +477,12 @@ cdef bint all_basic(list items) except -1:
     return True
 
 
+cdef bint masks_whole(Tensor t, Tensor mask) noexcept:
+    """Whether a mask for every element may be read in one dimension."""
+    return mask.dtype_ == BOOL and t.layout.ndim > 1 and same_shape(t.layout, mask.layout) and t.layout.flags & CONTIGUOUS \
+        and mask.layout.flags & CONTIGUOUS
+
+
 cdef object first_slices(Tensor t, object given):
     """t[start:stop]."""
     cdef Py_ssize_t start, stop, step, length
@@ -510,6 +516,8 @@ cdef PyObject* getitem(PyObject* x, PyObject* index_) except NULL:
         result = basic(t, <tuple> given, "index")
     elif isinstance(given, Tensor) and t.layout.ndim and (<Tensor> given).layout.ndim and FLOAT64 < (<Tensor> given).dtype_ < UINT8:
         result = index(t, plan_of_one(<Tensor> given, wants_grad(t)))
+    elif isinstance(given, Tensor) and masks_whole(t, <Tensor> given):
+        result = index(reshape(t, -1), plan_of_one(mask_arrays(reshape(given, -1))[0], False))
     else:
         items = items_of(given, "index")
         if all_basic(items):
@@ -587,7 +595,8 @@ def index_put_(input, indices, values, accumulate=False):
     """
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices must be a tuple of tensors, got {type(indices).__name__}")
-    assign(need_tensor(input, "index_put_"), items_of(tuple([slice(None) if i is None else i for i in indices]), "index_put_"), values, bool(accumulate), "index_put_")
+    items = items_of(tuple([slice(None) if i is None else i for i in indices]), "index_put_")
+    assign(need_tensor(input, "index_put_"), items, values, bool(accumulate), "index_put_")
     return input
 
 

@@ -52,9 +52,14 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     return out / count if out.is_floating_point() else elementwise.floor_divide(out, count)
 
 
+def _kept_values(x):
+    """What a gradient rule may need of a tensor that is about to be overwritten: a copy."""
+    return shape.clone(x) if x.requires_grad else x
+
+
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
     """In place: scatter_reduce."""
-    return self.copy_(scatter_reduce(self, dim, index, src, reduce, include_self=include_self))
+    return self.copy_(scatter_reduce(_kept_values(self), dim, index, src, reduce, include_self=include_self))
 
 
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
@@ -68,7 +73,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In place: index_reduce."""
-    return self.copy_(index_reduce(self, dim, index, source, reduce, include_self=include_self))
+    return self.copy_(index_reduce(_kept_values(self), dim, index, source, reduce, include_self=include_self))
 
 
 def _counted(mask, x, index, dim):

@@ -17,8 +17,9 @@ PACKAGE = __name__.partition(".")[0]
 
 # NumPy's ufuncs whose counterpart has another name.
 UFUNCS = {
-    "subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow", "negative": "neg", "absolute": "abs", "fabs": "abs", "rint": "round",
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow", "negative": "neg", "absolute": "abs", "fabs": "abs",
+    "rint": "round", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh",
     "invert": "bitwise_not", "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "greater": "gt", "less": "lt",
     "greater_equal": "ge", "less_equal": "le", "equal": "eq", "not_equal": "ne", "degrees": "rad2deg", "radians": "deg2rad",
     "conjugate": "positive", "vecdot": None, "modf": None, "frexp": None,
@@ -97,7 +98,8 @@ def _ufunc(ufunc, name, method, inputs, options):
         result = function(*inputs)
     elif method == "reduce" and name in REDUCTIONS and set(options) <= {"axis", "keepdims"}:
         axis = options.get("axis", 0)
-        result = getattr(inputs[0], REDUCTIONS[name])(tuple(range(inputs[0].ndim)) if axis is None else axis, options.get("keepdims", False))
+        axis = tuple(range(inputs[0].ndim)) if axis is None else axis
+        result = getattr(inputs[0], REDUCTIONS[name])(axis, options.get("keepdims", False))
     elif method == "accumulate" and name in ACCUMULATIONS and set(options) <= {"axis"} and hasattr(inputs[0], ACCUMULATIONS[name]):
         result = getattr(inputs[0], ACCUMULATIONS[name])(options.get("axis", 0))
     elif method == "outer" and not options:
@@ -215,8 +217,8 @@ def _where(condition, *choices):
 
 FUNCTIONS = {
     **{name: _reduction(other) for name, other in {
-        "sum": "sum", "mean": "mean", "prod": "prod", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin", "any": "any", "all": "all",
-        "nansum": "nansum", "nanmean": "nanmean", "argmax": "argmax", "argmin": "argmin"}.items()},
+        "sum": "sum", "mean": "mean", "prod": "prod", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin", "any": "any",
+        "all": "all", "nansum": "nansum", "nanmean": "nanmean", "argmax": "argmax", "argmin": "argmin"}.items()},
     "var": _reduction("var", "ddof"), "std": _reduction("std", "ddof"), "cumsum": _scan("cumsum"), "cumprod": _scan("cumprod"),
     "shape": _shape_of, "ndim": lambda a: a.ndim, "size": lambda a, axis=None: a.numel() if axis is None else a.shape[axis],
     "reshape": lambda a, shape=None, order="C", *, newshape=None: a.reshape(shape if newshape is None else newshape) if order == "C"
@@ -233,27 +235,30 @@ FUNCTIONS = {
     **{name: (lambda tup, name=name: _counterpart(name)(_listed(tup))) for name in ("hstack", "vstack", "dstack", "column_stack")},
     "split": _cut("split", True), "array_split": _cut("array_split", False),
     "tile": lambda A, reps: A.tile(reps) if np.ndim(reps) else A.tile((reps,)), "repeat": _repeat,
-    "flip": lambda m, axis=None: m.flip(tuple(range(m.ndim)) if axis is None else axis), "fliplr": _ag("fliplr", "m"), "flipud": _ag("flipud", "m"),
+    "flip": lambda m, axis=None: m.flip(tuple(range(m.ndim)) if axis is None else axis), "fliplr": _ag("fliplr", "m"),
+    "flipud": _ag("flipud", "m"),
     "roll": _ag("roll", "a", "shift", "axis"), "rot90": _ag("rot90", "m", "k", "axes"),
     "diag": _ag("diag", "v", "k"), "diagflat": _ag("diagflat", "v", "k"), "diagonal": _ag("diagonal", "a", "offset", "axis1", "axis2"),
     "tril": _ag("tril", "m", "k"), "triu": _ag("triu", "m", "k"), "trace": lambda a, offset=0: a.diagonal(offset).sum(-1), "pad": _pad,
     "meshgrid": lambda *xi, indexing="xy": list(_counterpart("meshgrid")(*_listed(xi), indexing=indexing)),
     **{name: (lambda *arys, name=name: _counterpart(name)(*_listed(arys))) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
     "take": _take, "take_along_axis": _ag("take_along_dim", "arr", "indices", "axis"), "where": _where, "clip": _clip,
-    **{name: (lambda a, b, name=name: _counterpart(name)(_as_tensor(a), _as_tensor(b)) if _counterpart(name) else NotImplemented)
-       for name in ("outer", "inner", "vdot", "kron")},
+    **{name: (lambda a, b, name=name: _counterpart(name)(_as_tensor(a), _as_tensor(b))) for name in ("outer", "inner", "vdot", "kron")},
     "dot": lambda a, b: _as_tensor(a) * _as_tensor(b) if not (np.ndim(a) and np.ndim(b)) else _as_tensor(a) @ _as_tensor(b)
     if np.ndim(b) < 3 else NotImplemented,
-    "einsum": lambda *args: _counterpart("einsum")(*args) if _counterpart("einsum") else NotImplemented,
-    "tensordot": lambda a, b, axes=2: _counterpart("tensordot")(_as_tensor(a), _as_tensor(b), axes) if _counterpart("tensordot") else NotImplemented,
+    "einsum": lambda *args: _counterpart("einsum")(*args),
+    "tensordot": lambda a, b, axes=2: _counterpart("tensordot")(_as_tensor(a), _as_tensor(b), axes),
     **{name: (lambda a, dtype=None, name=name: _counterpart(name)(a, dtype=dtype)) for name in ("zeros_like", "ones_like", "empty_like")},
-    "full_like": lambda a, fill_value, dtype=None: _counterpart("full_like")(a, fill_value, dtype=dtype), "copy": lambda a: a.clone(),
+    "full_like": lambda a, fill_value, dtype=None: _counterpart("full_like")(a, fill_value, dtype=dtype),
+    "copy": lambda a: a.clone(),
     "round": lambda a, decimals=0: rounded(a, decimals), "around": lambda a, decimals=0: rounded(a, decimals),
-    "real": lambda val: val, "nan_to_num": lambda x, copy=True, nan=0.0, posinf=None, neginf=None: x.nan_to_num(nan, posinf, neginf),
+    "real": lambda val: val,
+    "nan_to_num": lambda x, copy=True, nan=0.0, posinf=None, neginf=None: x.nan_to_num(nan, posinf, neginf),
     "sinc": _ag("sinc", "x"), "isclose": lambda a, b, rtol=1e-05, atol=1e-08, equal_nan=False: _counterpart("isclose")(
         _as_tensor(a), _as_tensor(b), rtol, atol, equal_nan),
 }
-LINALG = {name: _linalg(name) for name in ("norm", "inv", "solve", "det", "slogdet", "cholesky", "qr", "svd", "eigh", "pinv", "matrix_power")}
+LINALG = {name: _linalg(name) for name in (
+    "norm", "inv", "solve", "det", "slogdet", "cholesky", "qr", "svd", "eigh", "pinv", "matrix_power")}
 
 
 def __array_function__(self, func, types, args, kwargs):

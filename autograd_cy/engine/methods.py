@@ -10,8 +10,9 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    arrange, backward, choose, composed, copies, creation, elementwise, gather, index, indexing, joins, losses, making, manners, printing,
-    products, random, reduce, scipy_functions, shape, types, windows,
+    arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
+    making, manners, matrix_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting, statistics, types,
+    windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -20,24 +21,29 @@ from .tensor import Tensor, put_into_type
 
 # ---- arithmetic with PyTorch's extra arguments
 
+def _times(other, alpha):
+    """alpha * other, of a tensor or a number."""
+    return other if alpha == 1 else elementwise.mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+
+
 def add(input, other, *, alpha=1):
     """a + alpha * b."""
-    return elementwise.add(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.add(input, _times(other, alpha))
 
 
 def sub(input, other, *, alpha=1):
     """a - alpha * b."""
-    return elementwise.sub(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.sub(input, _times(other, alpha))
 
 
 def add_(input, other, *, alpha=1):
     """In place: a + alpha * b."""
-    return elementwise.add_(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.add_(input, _times(other, alpha))
 
 
 def sub_(input, other, *, alpha=1):
     """In place: a - alpha * b."""
-    return elementwise.sub_(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.sub_(input, _times(other, alpha))
 
 
 def div(input, other, *, rounding_mode=None):
@@ -225,11 +231,20 @@ METHODS |= {f.__name__: f for f in (
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
-    products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
+    products.matmul, products.mm, products.bmm, products.mv, products.dot,
+    *(getattr(matrix_products, name) for name in matrix_products.__all__
+      if name not in ("cdist", "chain_matmul", "pdist", "tensordot", "vander")),
+    *(getattr(linear_names, name) for name in linear_names.__all__ if name not in ("einsum", "lu_unpack")),
+    gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
+    scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
+    sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
+    reduce.nansum, statistics.nanmean, statistics.count_nonzero, statistics.aminmax, statistics.quantile, statistics.nanquantile,
+    statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
+    statistics.diff,
 )}
-METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "mm": products.matmul,
-            "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
+METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
+METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "expit": elementwise.sigmoid,
             "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
             "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
             "clip": clamp, "clip_": clamp_,
@@ -254,7 +269,7 @@ def _in_place(function, name):
 
 METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
     *(name for name in _ELEMENTWISE if TABLE[name].result == "bool" and TABLE[name].has_form_in_place),
-    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0")}
+    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
 
 METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
@@ -298,5 +313,6 @@ FUNCTIONS.update({
     "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
+    "cumulate": scans.cumulate, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})

@@ -13,7 +13,7 @@ from autograd_cy.array.layout cimport (
     layout_strided, layout_view, shape_tuple, strides_of,
 )
 from autograd_cy.engine.gradients cimport sum_to_layout
-from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport contiguous_of, converted, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
@@ -554,6 +554,8 @@ def clone(x):
 def detach(x):
     """The same memory without history: requires no gradient. A change in place is seen by both."""
     cdef Tensor a = need_tensor(x, "detach")
+    if modes.observer != NULL:
+        notice("detach", a)
     layout_incref(a.layout)
     return own(tensor_alias(a, a.layout, a.data))
 

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, UINT8, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 cdef enum Kind:               # what happens to an element that is written to
@@ -301,7 +301,8 @@ def wrong_index(status, arrays, ints):
         offset += rest % size * stride
         rest //= size
     value = ctypes.c_int64.from_address(address + 8 * offset).value
-    return IndexError(f"{'gather' if len(ints) == 1 else 'scatter'}: index {value} is out of range for dim {ints[0]} of size {far[2][ints[0]]}")
+    name, axis = "gather" if len(ints) == 1 else "scatter", ints[0]
+    return IndexError(f"{name}: index {value} is out of range for dim {axis} of size {far[2][axis]}")
 
 
 cdef Py_ssize_t triangle(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:

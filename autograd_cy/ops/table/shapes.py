@@ -53,6 +53,7 @@ op("pad", "x", attrs="index shape value", dx=lambda g, x_shape, index: slice(g, 
 
 op("captured", "*inputs", attrs="shapes", aux="call", public=False, doc="a compiled function; its gradient is a captured program, too",
    dinputs=lambda gs, call: call.differentiate(gs))
+op("custom", "*inputs", attrs="call", public=False, doc="an autograd.Function; its gradient is its backward")
 
 # ---- indices
 
