@@ -142,7 +142,7 @@ def rot90(input, k=1, dims=(0, 1)):
         return shape.clone(input)
     if k == 2:
         return flip(input, one, other)
-    return shape.contiguous_tensor(shape.transpose(flip(input, other if k == 1 else one), one, other))
+    return shape.transpose(flip(input, other if k == 1 else one), one, other)
 
 
 def roll(input, shifts, dims=None):

@@ -572,6 +572,11 @@ cdef int assign(Tensor t, list items, object value, bint adds, str name) except 
         t.copy_(FUNCTIONS["where"](reshape(items[0], (*items[0].shape, *[1] * (t.layout.ndim - items[0].ndim))), v, t))
         return 0
     recorded = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
+    if not recorded and len(items) == 1 and isinstance(items[0], Tensor) and masks_whole(t, <Tensor> items[0]):
+        plan = plan_of_one(mask_arrays(reshape(items[0], -1))[0], False)
+        overwrite(reshape(t, -1), plan, without_leading_ones(v, 1), name, adds)
+        t.storage.version += 1
+        return 0
     plan = make_plan(t, items, recorded, name)
     v = without_leading_ones(v, plan.view(t).layout.ndim - <int> len(plan.axes) + <int> len(plan.shape))
     overwrite(t, plan, v, name, adds)

@@ -183,6 +183,9 @@ def masked_scatter_(self, mask, source):
         raise RuntimeError(f"masked_scatter_: expected a bool mask, got {mask.dtype}")
     if need_tensor(source, "masked_scatter_").dtype != self.dtype:
         raise RuntimeError(f"masked_scatter_: expected a source of the input's dtype {self.dtype}, got {source.dtype}")
+    if self.ndim > 1 and self.is_contiguous():               # places in one dimension are found faster
+        masked_scatter_(shape.view(self, -1), shape.reshape(shape.expand(mask, self.shape), -1), source)
+        return self
     places = nonzero(shape.expand(mask, self.shape), as_tuple=True) if self.ndim else None
     count = len(places[0]) if self.ndim else int(bool(mask))
     if count > source.numel():
