@@ -14,7 +14,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
-from autograd_cy.kernels.table cimport BLOCK, OUT_OF_MEMORY, Array, add_routine
+from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 cdef enum Kind:               # what happens to an element that is written to
     COPY = 0
@@ -107,24 +107,10 @@ cdef inline bint outside(int64_t i, Py_ssize_t size) noexcept nogil:
     return <uint64_t> i >= <uint64_t> size
 
 
-cdef inline Py_ssize_t inside(const int64_t* at, Py_ssize_t n, Py_ssize_t size) noexcept nogil:
-    """How many indices are in range before one is not: all are looked at first, which can be vectorised."""
-    cdef Py_ssize_t i
-    cdef bint wrong = False
-    for i in range(n):
-        wrong |= outside(at[i], size)
-    if wrong:
-        for i in range(n):
-            if outside(at[i], size):
-                return i
-    return n
-
-
 # ---- runs: `words` copies in either direction, `combine` computes
 
 cdef inline Py_ssize_t words(const Walk* w, Py_ssize_t n, word* far, word* near, const int64_t* at, bint gathers) noexcept nogil:
     cdef Py_ssize_t f = w.far[w.ndim - 1], s = w.near[w.ndim - 1], a = w.at[w.ndim - 1], size = w.size, stride = w.stride, i
-    cdef Py_ssize_t start, stop
     cdef int64_t k
     if a == 0:
         k = at[0]
@@ -144,17 +130,14 @@ cdef inline Py_ssize_t words(const Walk* w, Py_ssize_t n, word* far, word* near,
                 far[i * f] = near[i * s]
         return -1
     if f == 0 and s == 1 and a == 1 and stride == 1:        # a row by a list of places
-        start = 0
-        while start < n:
-            stop = start + inside(at + start, min(BLOCK, n - start), size)
-            for i in range(start, stop):
-                if gathers:
-                    near[i] = far[at[i]]
-                else:
-                    far[at[i]] = near[i]
-            if stop < min(start + BLOCK, n):
-                return stop
-            start = stop
+        for i in range(n):
+            k = at[i]
+            if outside(k, size):
+                return i
+            if gathers:
+                near[i] = far[k]
+            else:
+                far[k] = near[i]
         return -1
     for i in range(n):
         k = at[i * a]
@@ -179,29 +162,25 @@ cdef inline number combined(number x, number v, Kind kind) noexcept nogil:
 
 cdef inline Py_ssize_t combine(const Walk* w, Py_ssize_t n, number* far, const number* near, const int64_t* at, Kind kind) noexcept nogil:
     cdef Py_ssize_t f = w.far[w.ndim - 1], s = w.near[w.ndim - 1], a = w.at[w.ndim - 1], size = w.size, stride = w.stride, i
-    cdef Py_ssize_t start, stop
     cdef int64_t k
     if a == 0:
         k = at[0]
         if outside(k, size):
             return 0
         far += k * stride
-        if f == 1 and s == 1:
+        if f == 1 and s == 1 and kind == ADD:                # sums, the usual ones, in loops without a choice
             for i in range(n):
-                far[i] = combined(far[i], near[i], kind)
+                far[i] = <number> (far[i] + near[i])
         else:
             for i in range(n):
                 far[i * f] = combined(far[i * f], near[i * s], kind)
         return -1
-    if f == 0 and s == 1 and a == 1 and stride == 1:
-        start = 0
-        while start < n:
-            stop = start + inside(at + start, min(BLOCK, n - start), size)
-            for i in range(start, stop):
-                far[at[i]] = combined(far[at[i]], near[i], kind)
-            if stop < min(start + BLOCK, n):
-                return stop
-            start = stop
+    if f == 0 and s == 1 and a == 1 and stride == 1 and kind == ADD:
+        for i in range(n):
+            k = at[i]
+            if outside(k, size):
+                return i
+            far[k] = <number> (far[k] + near[i])
         return -1
     for i in range(n):
         k = at[i * a]
