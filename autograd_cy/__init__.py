@@ -30,6 +30,10 @@ from .engine.indexing import (
     index_put, index_reduce, masked_scatter, masked_select, put, scatter_reduce, take, take_along_dim,
 )
 from .engine.joins import cat, chunk, split, stack, unbind
+from .engine.making import (
+    empty_strided, frombuffer, get_rng_state, initial_seed, logspace, multinomial, normal, poisson, randint_like, scalar_tensor, seed,
+    set_rng_state,
+)
 from .engine.methods import add, broadcast_to, div, from_dlpack, sub
 from .engine.linear_names import (
     cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
@@ -101,7 +105,7 @@ class _Later(type(_elementwise)):
         return getattr(module, attribute)
 
 
-for _name in ("data", "utils", "tools", "linalg", "special", "graph", "func"):
+for _name in ("data", "utils", "tools", "linalg", "special", "random", "graph", "func"):
     if _name not in globals():
         globals()[_name] = _Later(f"{__name__}.{_name}")
 

@@ -1075,6 +1075,100 @@ for _dim, _index in [(0, np.array([[0, 2, 1], [1, 1, 0]])), (1, np.array([[0, 0]
         second=False,
     )
 
+# ---------------------------------------------------------------------------------------------------------------------
+# Shapes made of others, and indices along one dimension
+
+
+def _tril_like(x):
+    return np.tril(x, -1)
+
+
+def _windows(x, axis, size, step):
+    moved = np.lib.stride_tricks.sliding_window_view(x, size, axis)
+    return moved[(slice(None),) * axis + (slice(None, None, step),)]
+
+
+ARRANGED = [  # op, on tensors, reference, shape
+    ("select", lambda x: x.select(1, -1), lambda x: x[:, -1], (2, 3, 2)),
+    ("narrow", lambda x: ag.narrow(x, 1, 1, 2), lambda x: x[:, 1:3], (2, 4)),
+    ("diagonal", lambda x: x.diagonal(), lambda x: np.diagonal(x), (3, 4)),
+    ("diagonal", lambda x: ag.diagonal(x, -1, 2, 0), lambda x: np.diagonal(x, -1, 2, 0), (3, 2, 4)),
+    ("unfold", lambda x: x.unfold(0, 3, 1), lambda x: _windows(x, 0, 3, 1), (6,)),
+    ("unfold", lambda x: x.unfold(-2, 2, 2), lambda x: _windows(x, 1, 2, 2), (2, 5, 2)),
+    ("triangle", lambda x: ag.tril(x, -1), _tril_like, (3, 4)),
+    ("triangle", lambda x: x.triu(1), lambda x: np.triu(x, 1), (2, 3, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (1, 2, 0, 1), value=1.5), lambda x: np.pad(x, ((0, 1), (1, 2)), constant_values=1.5), (2, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (-1, 1)), lambda x: np.pad(x[:, 1:], ((0, 0), (0, 1))), (2, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (2, 1), mode="reflect"), lambda x: np.pad(x, ((0, 0), (2, 1)), mode="reflect"), (2, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (2, 4), mode="replicate"), lambda x: np.pad(x, ((0, 0), (2, 4)), mode="edge"), (2, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (3, 1), mode="circular"), lambda x: np.pad(x, ((0, 0), (3, 1)), mode="wrap"), (2, 3)),
+    ("repeat", lambda x: x.repeat(2, 1, 3), lambda x: np.tile(x, (2, 1, 3)), (2, 3)),
+    ("tile", lambda x: ag.tile(x, (2,)), lambda x: np.tile(x, 2), (2, 3)),
+    ("repeat_interleave", lambda x: x.repeat_interleave(2, 1), lambda x: np.repeat(x, 2, 1), (2, 3)),
+    ("repeat_interleave", lambda x: ag.repeat_interleave(x, ag.tensor([2, 0, 1]), 1), lambda x: np.repeat(x, [2, 0, 1], 1), (2, 3)),
+    ("flip", lambda x: x.flip(0, -1), lambda x: np.flip(x, (0, -1)), (2, 3)),
+    ("roll", lambda x: x.roll((1, -2), (0, 1)), lambda x: np.roll(x, (1, -2), (0, 1)), (2, 3)),
+    ("roll", lambda x: ag.roll(x, 4), lambda x: np.roll(x, 4), (2, 3)),
+    ("rot90", lambda x: ag.rot90(x), np.rot90, (2, 3)),
+    ("diag", lambda x: ag.diag(x, 1), lambda x: np.diag(x, 1), (3,)),
+    ("diag_embed", lambda x: ag.diag_embed(x), lambda x: np.stack([np.diag(r) for r in x]), (2, 3)),
+    ("as_strided", lambda x: x.contiguous().as_strided((3, 2), (1, 2), 1), lambda x: x.reshape(-1)[[[1, 3], [2, 4], [3, 5]]], (2, 3)),
+    ("unflatten", lambda x: x.unflatten(1, (2, -1)), lambda x: x.reshape(2, 2, 3), (2, 6)),
+    ("tensor_split", lambda x: ag.tensor_split(x, 3), lambda x: tuple(np.array_split(x, 3)), (5, 2)),
+    ("block_diag", lambda x: ag.block_diag(x, x), lambda x: np.block([[x, np.zeros_like(x)], [np.zeros_like(x), x]]), (2, 3)),
+    ("meshgrid", lambda x: ag.meshgrid(x, x, indexing="xy"), lambda x: tuple(np.meshgrid(x, x)), (3,)),
+    ("hstack", lambda x: ag.hstack((x, x)), lambda x: np.hstack((x, x)), (2, 3)),
+    ("column_stack", lambda x: ag.column_stack((x, x)), lambda x: np.column_stack((x, x)), (3,)),
+]
+for _k, (_name, _call, _ref, _shape) in enumerate(ARRANGED):
+    add(f"{_name}[arranged {_k}]", _call, _ref, (_shape, "real"), second=False)
+
+_ROWS, _PLACES = np.array([2, 0, 2, 1]), np.array([[2, 0, 1], [2, 2, 1]])
+
+
+def _put_along(x, v, combine):
+    """The elements of v combined with those of x at _PLACES along axis 0, one after the other."""
+    x = x.copy()
+    for (i, j), value in np.ndenumerate(v):
+        x[_PLACES[i, j], j] = combine(x[_PLACES[i, j], j], value)
+    return x
+
+
+def _added(x, v, index):
+    x = x.copy()
+    np.add.at(x, index, v)
+    return x
+
+
+def _set(x, v, index):
+    x = x.copy()
+    x[index] = v
+    return x
+
+
+INDEXED = [  # op, on tensors x (3, 3) and v, reference, shape of v, more
+    ("scatter", lambda x, v: ag.scatter(x, 0, ag.tensor(_PLACES), v), lambda x, v: _put_along(x, v, lambda a, b: b), (2, 3), {}),
+    ("scatter_add", lambda x, v: ag.scatter_add(x, 0, ag.tensor(_PLACES), v), lambda x, v: _put_along(x, v, np.add), (2, 3), {}),
+    ("scatter_add", lambda x, v: ag.index_add(x, 0, ag.tensor(_ROWS), v), lambda x, v: _added(x, v, _ROWS), (4, 3), {}),
+    ("scatter", lambda x, v: ag.index_copy(x, 1, ag.tensor(_ROWS), v), lambda x, v: _set(x, v, (slice(None), _ROWS)), (3, 4), {}),
+    ("scatter", lambda x, v: x.index_fill(0, ag.tensor(_ROWS[:2]), v), lambda x, v: _set(x, v, _ROWS[:2]), (), {}),
+    ("index_accumulate", lambda x, v: x.index_put((ag.tensor(_ROWS),), v, True), lambda x, v: _added(x, v, _ROWS), (4, 3), {}),
+    ("index_accumulate", lambda x, v: x.index_put((ag.tensor(_ROWS),), v, accumulate=True), lambda x, v: _added(x, v, _ROWS), (3,), {}),
+]
+for _reduce, _combine in [("prod", np.multiply), ("amax", np.maximum), ("amin", np.minimum)]:
+    INDEXED.append(("scatter_reduce", lambda x, v, r=_reduce: x.scatter_reduce(0, ag.tensor(_PLACES), v, r),
+                    lambda x, v, c=_combine: _put_along(x, v, c), (2, 3), {"exact_ties": False}))
+for _k, (_name, _call, _ref, _shape, _more) in enumerate(INDEXED):
+    add(f"{_name}[indexed {_k}]", _call, _ref, ((3, 3), "away"), (_shape, "away"), **_more)
+for _name, _call, _ref in [
+    ("gather[index_select]", lambda x: x.index_select(1, ag.tensor(_ROWS)), lambda x: x[:, _ROWS]),
+    ("gather[take_along_dim]", lambda x: ag.take_along_dim(x, ag.tensor(_PLACES), 0), lambda x: np.take_along_axis(x, _PLACES, 0)),
+    ("index[take]", lambda x: ag.take(x, ag.tensor([[0, -1], [4, 4]])), lambda x: np.take(x, [[0, -1], [4, 4]])),
+    ("index[masked_select]", lambda x: ag.masked_select(x, ag.tensor(_PLACES[:1] > 0)), lambda x: x[np.broadcast_to(_PLACES[:1] > 0, x.shape)]),
+    ("embedding", lambda w: ag.nn.functional.embedding(ag.tensor(_PLACES), w), lambda w: w[_PLACES]),
+]:
+    add(_name, _call, _ref, ((3, 3), "real"))
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Losses

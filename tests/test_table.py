@@ -49,6 +49,20 @@ REACHED_BY = {
 }
 # Samples of names that are compositions of rows.
 COMPOSED = {
+    "repeat",
+    "tile",
+    "repeat_interleave",
+    "flip",
+    "roll",
+    "rot90",
+    "diag",
+    "diag_embed",
+    "unflatten",
+    "tensor_split",
+    "block_diag",
+    "meshgrid",
+    "hstack",
+    "column_stack",
     "t",
     "transpose",
     "swapaxes",
@@ -62,7 +76,6 @@ COMPOSED = {
     "to",
     "split",
     "chunk",
-    "unbind",
     "cat",
     "stack",
     "isclose",
