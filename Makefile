@@ -8,13 +8,14 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 ROUNDS ?= 5
+PROGRAMS ?= 20000
 ARGS ?=
 
 # Everything that makes it necessary to build again; generated sources live in build/.
 SOURCES := setup.py $(shell find autograd_cy -name '*.pyx' -o -name '*.pxd' -o -name '*.h') $(shell find autograd_cy/ops -name '*.py' 2>/dev/null)
 LINTED := autograd_cy bench examples tests setup.py .ci
 
-.PHONY: help build test check bench peers test-sdist clean distclean
+.PHONY: help build test oracle check bench peers reference test-sdist clean distclean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +24,8 @@ help:
 	@echo 'make check       the linters, the layer test and the comparison of the stubs'
 	@echo 'make build       set up and build in place'
 	@echo 'make peers       make bench beside PyTorch, JAX, HIPS autograd and scikit-learn (installs them)'
+	@echo 'make oracle      compare random programs with PyTorch (PROGRAMS=20000)'
+	@echo 'make reference   docs/reference/: every operation with its formula, derivatives and special points'
 	@echo 'make test-sdist  build an sdist, install it into a fresh environment, run the tests from outside this tree'
 	@echo 'make clean       remove what was built; make distclean removes .venv, too'
 
@@ -61,6 +64,13 @@ build: build/ready
 test: build/ready
 	$(PY) -m pytest $(ARGS)
 
+# PROGRAMS random programs here and in PyTorch, in two processes; a mismatch is printed as a small program.
+oracle: build/ready $(VENV)/peers
+	@mkdir -p build
+	@$(PY) -m pytest -m oracle --programs $(PROGRAMS) --share 2/2 -p no:cacheprovider > build/oracle.log 2>&1 & other=$$!; \
+	  $(PY) -m pytest -m oracle --programs $(PROGRAMS) --share 1/2; own=$$?; wait $$other; its=$$?; tail -n 40 build/oracle.log; \
+	  exit $$((own + its))
+
 check: $(VENV)/check build/ready
 	$(PY) -m ruff check $(LINTED)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint autograd_cy bench
@@ -79,6 +89,9 @@ peers: build/ready $(VENV)/peers
 	$(PY) -m bench iris --peers --rounds $(ROUNDS)
 	$(PY) -m bench ops --peers
 	$(PY) -m bench graph --peers
+
+reference: build/ready
+	$(PY) docs/make_reference.py
 
 # The tests run in a directory that holds them, the examples and the benchmarks, but not the package's sources.
 test-sdist: $(VENV)/ready

@@ -8,6 +8,7 @@ from builtins import str as _str
 
 from . import autograd as autograd
 from . import data as data
+from . import func as func
 from . import graph as graph
 from . import linalg as linalg
 from . import special as special
@@ -39,6 +40,7 @@ from .engine.backward import (
     get_engine as get_engine,
     set_engine as set_engine,
 )
+from .engine.function import custom_op as custom_op
 from .engine.choose import (
     logit as logit,
     nan_to_num as nan_to_num,
@@ -46,10 +48,15 @@ from .engine.choose import (
 )
 from .engine.composed import (
     allclose as allclose,
+    float_power as float_power,
+    gcd as gcd,
     isclose as isclose,
+    lcm as lcm,
     ldexp as ldexp,
+    multigammaln as _multigammaln,
     positive as positive,
     prelu as prelu,
+    rsub as rsub,
 )
 from .engine.creation import (
     arange as arange,
@@ -135,6 +142,11 @@ from .engine.reduce import (
     sum as sum,
     var as var,
 )
+from .engine.scipy_functions import (
+    gammainc as _gammainc,
+    gammaincc as _gammaincc,
+    i0 as i0,
+)
 from .engine.selection import (
     clamp as clamp,
     masked_fill as masked_fill,
@@ -154,6 +166,18 @@ from .engine.shape import (
     unsqueeze as unsqueeze,
 )
 from .engine.tensor import Tensor as Tensor
+from .engine.types import (
+    can_cast as can_cast,
+    equal as equal,
+    finfo as finfo,
+    iinfo as iinfo,
+    is_floating_point as is_floating_point,
+    is_nonzero as is_nonzero,
+    is_tensor as is_tensor,
+    numel as numel,
+    promote_types as promote_types,
+    result_type as result_type,
+)
 from .graph import compile as compile, cond as cond, scan as scan, while_loop as while_loop
 from .kernels.gemm import (
     get_num_threads as get_num_threads,
@@ -173,6 +197,9 @@ from .engine.elementwise import asinh as _asinh
 from .engine.elementwise import acosh as _acosh
 from .engine.elementwise import atanh as _atanh
 from .engine.elementwise import trunc as _trunc
+from .engine.elementwise import ge as _ge
+from .engine.elementwise import le as _le
+from .engine.elementwise import sign as _sign
 from .engine.methods import sub as _sub
 from .engine.methods import div as _div
 from .engine.shape import transpose as _transpose
@@ -285,6 +312,67 @@ from .engine.elementwise import (
     signbit as signbit,
     bitwise_left_shift as bitwise_left_shift,
     bitwise_right_shift as bitwise_right_shift,
+    neg_ as neg_,
+    abs_ as abs_,
+    sign_ as sign_,
+    square_ as square_,
+    sqrt_ as sqrt_,
+    rsqrt_ as rsqrt_,
+    reciprocal_ as reciprocal_,
+    deg2rad_ as deg2rad_,
+    rad2deg_ as rad2deg_,
+    exp_ as exp_,
+    expm1_ as expm1_,
+    exp2_ as exp2_,
+    log_ as log_,
+    log2_ as log2_,
+    log10_ as log10_,
+    log1p_ as log1p_,
+    sin_ as sin_,
+    cos_ as cos_,
+    tan_ as tan_,
+    sinh_ as sinh_,
+    cosh_ as cosh_,
+    tanh_ as tanh_,
+    asin_ as asin_,
+    acos_ as acos_,
+    atan_ as atan_,
+    asinh_ as asinh_,
+    acosh_ as acosh_,
+    atanh_ as atanh_,
+    sinc_ as sinc_,
+    erf_ as erf_,
+    erfc_ as erfc_,
+    erfinv_ as erfinv_,
+    lgamma_ as lgamma_,
+    digamma_ as digamma_,
+    sigmoid_ as sigmoid_,
+    logsigmoid_ as logsigmoid_,
+    relu_ as relu_,
+    leaky_relu_ as leaky_relu_,
+    elu_ as elu_,
+    selu_ as selu_,
+    celu_ as celu_,
+    relu6_ as relu6_,
+    hardtanh_ as hardtanh_,
+    hardsigmoid_ as hardsigmoid_,
+    hardswish_ as hardswish_,
+    threshold_ as threshold_,
+    hardshrink_ as hardshrink_,
+    softshrink_ as softshrink_,
+    tanhshrink_ as tanhshrink_,
+    softsign_ as softsign_,
+    mish_ as mish_,
+    gelu_ as gelu_,
+    gelu_tanh_ as gelu_tanh_,
+    silu_ as silu_,
+    softplus_ as softplus_,
+    floor_ as floor_,
+    ceil_ as ceil_,
+    round_ as round_,
+    trunc_ as trunc_,
+    frac_ as frac_,
+    bitwise_not_ as bitwise_not_,
 )
 # elementwise rows: end
 
@@ -308,6 +396,14 @@ arccosh = _acosh
 arctanh = _atanh
 fix = _trunc
 greater = _gt
+greater_equal = _ge
+less_equal = _le
+sgn = _sign
+mvlgamma = _multigammaln
+igamma = _gammainc
+igammac = _gammaincc
+inference_mode = no_grad
+newaxis: None
 less = _lt
 not_equal = _ne
 subtract = _sub

@@ -4,11 +4,23 @@ Relies on the engine.
 """
 
 from .engine.choose import logit, polygamma
+from .engine.composed import entr, multigammaln, ndtr, spherical_bessel_j0
 from .engine.elementwise import digamma, erf, erfc, erfinv, exp2, expm1, log1p, round, sinc, xlog1py, xlogy
 from .engine.elementwise import digamma as psi
 from .engine.elementwise import lgamma as gammaln
 from .engine.elementwise import sigmoid as expit
 from .engine.reduce import log_softmax, logsumexp, softmax
+from .engine.scipy_functions import (
+    airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, erfcx, gammainc, gammaincc, i0, i0e, i1, i1e, log_ndtr, modified_bessel_k0,
+    modified_bessel_k1, ndtri, scaled_modified_bessel_k0, scaled_modified_bessel_k1, zeta,
+)
+from .engine.scipy_functions import i0 as modified_bessel_i0
+from .engine.scipy_functions import i1 as modified_bessel_i1
 
-__all__ = ["digamma", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammaln", "log1p", "log_softmax", "logit", "logsumexp",
-           "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy"]
+__all__ = [
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit",
+    "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp",
+    "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "polygamma",
+    "psi", "round", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "sinc", "softmax", "spherical_bessel_j0", "xlog1py",
+    "xlogy", "zeta",
+]

@@ -5,13 +5,15 @@ The forward, gradient, layout, table and documentation tests rely on it.
 """
 
 import functools
+import itertools
+import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import integrate, special, stats
 
 import autograd_cy as ag
 
@@ -476,6 +478,45 @@ for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.is
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Functions of SciPy
+
+for _name, _ref, _domain in [
+    ("i0", special.i0, "real"),
+    ("i0e", special.i0e, "away"),
+    ("i1", special.i1, "away"),
+    ("i1e", special.i1e, "away"),
+    ("bessel_j0", special.j0, "real"),
+    ("bessel_j1", special.j1, "away"),
+    ("bessel_y0", special.y0, "positive"),
+    ("bessel_y1", special.y1, "positive"),
+    ("modified_bessel_k0", special.k0, "positive"),
+    ("modified_bessel_k1", special.k1, "positive"),
+    ("scaled_modified_bessel_k0", special.k0e, "positive"),
+    ("scaled_modified_bessel_k1", special.k1e, "positive"),
+    ("airy_ai", lambda x: special.airy(x)[0], "real"),
+    ("erfcx", special.erfcx, "real"),
+    ("ndtri", special.ndtri, "inside"),
+    ("log_ndtr", special.log_ndtr, "real"),
+    ("entr", special.entr, "positive"),
+    ("ndtr", special.ndtr, "real"),
+    ("spherical_bessel_j0", lambda x: np.sinc(x / np.pi), "away"),
+]:
+    add(_name, public(f"special.{_name}"), _ref, ((3, 4), _domain), elementwise=True, tol={"float32": (2e-5, 5e-6)})
+for _name, _ref, _first in [
+    ("zeta", special.zeta, "above"),
+    ("gammainc", special.gammainc, "positive"),
+    ("gammaincc", special.gammaincc, "positive"),
+]:
+    add(_name, public(f"special.{_name}"), _ref, ((3, 4), _first), ((4,), "positive"), grad=(False, True), tol={"float32": (5e-5, 5e-6)})
+add("airy_derivative", lambda x: ag.engine.scipy_functions.airy_derivative(x), lambda x: special.airy(x)[1], ((3, 4), "real"), elementwise=True)
+add("multigammaln", lambda x: ag.special.multigammaln(x + 2, 3), lambda x: special.multigammaln(x + 2, 3), ((3,), "above"), tol={"float32": (1e-5, 1e-5)})
+add("float_power", public("float_power"), lambda a, b: a**b, ((3, 4), "positive"), ((4,), "real"), dtypes=("float64",))
+add("rsub", public("rsub", alpha=0.5), lambda a, b: b - 0.5 * a, ((3, 4), "real"), ((4,), "real"))
+for _name, _ref in [("gcd", np.gcd), ("lcm", np.lcm)]:
+    add(_name, public(_name), _ref, ((3, 4), "bits"), ((4,), "bits"), grad=False, dtypes=("int64", "int32"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Reductions
 
 
@@ -699,6 +740,130 @@ for _dim in (0, 1, -1):
     )
 add("cat[same]", lambda a: ag.cat((a, a * a, a)), lambda a: np.concatenate((a, a * a, a)), ((2, 3), "real"))
 add("stack[0d]", lambda a, b: ag.stack((a, b)), lambda a, b: np.stack((a, b)), ((), "real"), ((), "real"), second=False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Along rows: running sums, sorting, selecting, counting
+
+
+def _running(ufunc, axis, x):
+    """Running extremes and where they are, of equals the latest."""
+    best = ufunc.accumulate(x, axis=axis)
+    places = np.where(x == best, np.arange(x.shape[axis]).reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)]), 0)
+    return best, np.maximum.accumulate(places, axis=axis)
+
+
+def _order(axis, descending, x):
+    order = np.argsort(-x if descending else x, axis=axis, kind="stable")
+    return np.take_along_axis(x, order, axis), order
+
+
+def _selected(choose, axis, keep, x):
+    """The element that `choose` picks from each line's stable order, and its place."""
+    order = np.argsort(x, axis=axis, kind="stable")
+    place = np.take(order, [choose(x.shape[axis])], axis=axis)
+    both = np.take_along_axis(x, place, axis), place
+    return both if keep else tuple(np.squeeze(a, axis) for a in both)
+
+
+def _first(k, axis, largest, x):
+    return tuple(np.take(a, range(k), axis=axis) for a in _order(axis, largest, x))
+
+
+def _middle(n):
+    return (n - 1) // 2
+
+
+def _with_nan(f):
+    """f of x with NaN where a mask says so."""
+    return lambda x, mask: f((ag.where if isinstance(x, ag.Tensor) else np.where)(mask, math.nan, x))
+
+
+for _dim in (0, 1, -1):
+    for _name, _domain, _ref in [
+        ("cumsum", "real", np.cumsum),
+        ("cumprod", "away", np.cumprod),
+        ("logcumsumexp", "real", lambda x, axis: np.logaddexp.accumulate(x, axis=axis)),
+    ]:
+        add(f"{_name}[dim={_dim}]", method(_name, _dim), functools.partial(_ref, axis=_dim), ((2, 3, 4), _domain))
+    for _name, _ufunc in [("cummax", np.maximum), ("cummin", np.minimum)]:
+        add(
+            f"{_name}[dim={_dim}]",
+            method(_name, _dim),
+            functools.partial(_running, _ufunc, _dim),
+            ((2, 3, 4), "distinct"),
+            exact_ties=False,
+        )
+    for _flag in (False, True):
+        _tail = f"[dim={_dim},{_flag}]"
+        for _name, _call, _ref in [
+            ("sort", method("sort", _dim, _flag), functools.partial(_order, _dim, _flag)),
+            ("topk", method("topk", 2, _dim, _flag), functools.partial(_first, 2, _dim, _flag)),
+            ("kthvalue", method("kthvalue", 2, _dim, _flag), functools.partial(_selected, lambda n: 1, _dim, _flag)),
+            ("median", method("median", _dim, _flag), functools.partial(_selected, _middle, _dim, _flag)),
+            ("nanmedian", method("nanmedian", _dim, _flag), functools.partial(_selected, _middle, _dim, _flag)),
+        ]:
+            add(_name + _tail, _call, _ref, ((2, 3, 4), "distinct"), exact_ties=False)
+    for _q, _how in itertools.product((0.3, 0.5), ("linear", "lower", "higher", "midpoint", "nearest")):
+        add(
+            f"quantile[dim={_dim},q={_q},{_how}]",
+            method("quantile", _q, _dim, interpolation=_how),
+            functools.partial(np.quantile, q=_q, axis=_dim, method=_how),
+            ((2, 3, 4), "distinct"),
+            exact_ties=False,
+            second=False,
+            tol={"float32": (1e-5, 1e-5)},
+        )
+    add(
+        f"nansum[dim={_dim}]",
+        _with_nan(method("nansum", _dim)),
+        _with_nan(lambda x, d=_dim: np.nansum(x, d)),
+        ((2, 3, 4), "real"),
+        ((2, 3, 4), "mask"),
+    )
+    add(f"diff[dim={_dim}]", method("diff", dim=_dim), functools.partial(np.diff, axis=_dim), ((2, 3, 4), "real"), second=False)
+    add(f"trapezoid[dim={_dim}]", public("trapezoid", dim=_dim), functools.partial(np.trapezoid, axis=_dim), ((2, 3, 4), "real"), second=False)
+    add(
+        f"cumulative_trapezoid[dim={_dim}]",
+        public("cumulative_trapezoid", dim=_dim, dx=0.5),
+        functools.partial(lambda axis, y: integrate.cumulative_trapezoid(y, dx=0.5, axis=axis), _dim),
+        ((2, 3, 4), "real"),
+        second=False,
+    )
+    add(
+        f"mode[dim={_dim}]",
+        lambda x, d=_dim: x.mode(d)[0],
+        lambda x, d=_dim: stats.mode(x, axis=d).mode,
+        ((2, 3, 4), "whole"),
+        grad=False,
+    )
+add("trapezoid[points]", public("trapezoid"), np.trapezoid, ((2, 3, 4), "real"), ((4,), "distinct"))
+add("nansum[whole]", method("nansum"), np.nansum, ((2, 3, 4), "real"))
+add("nanmean[whole]", _with_nan(lambda x: x.nanmean()), _with_nan(np.nanmean), ((2, 3, 4), "real"), ((2, 3, 4), "mask"))
+add("median[whole]", method("median"), lambda x: np.sort(x.ravel())[11], ((2, 3, 4), "distinct"), exact_ties=False)
+add("nanmedian[whole]", method("nanmedian"), lambda x: np.sort(x.ravel())[11], ((2, 3, 4), "distinct"), exact_ties=False)
+add("quantile[several]", lambda x: x.quantile(ag.tensor([0.2, 0.9], dtype=x.dtype), 1, True),
+    lambda x: np.quantile(x, [0.2, 0.9], axis=1, keepdims=True), ((2, 5), "distinct"), exact_ties=False, second=False,
+    tol={"float32": (1e-5, 1e-5)})
+add("msort", method("msort"), functools.partial(np.sort, axis=0), ((4, 3), "distinct"), exact_ties=False)
+add("mode[distinct]", lambda x: x.mode(1)[0], lambda x: x.min(1), ((3, 4), "distinct"), exact_ties=False)
+add("argsort", method("argsort", 0), lambda x: np.argsort(x, 0, kind="stable"), ((4, 3), "whole"), grad=False, dtypes=ALL)
+add("count_nonzero", method("count_nonzero", 1), functools.partial(np.count_nonzero, axis=1), ((4, 3), "whole"), grad=False, dtypes=ALL)
+add("aminmax", method("aminmax", dim=1), lambda x: (x.min(1), x.max(1)), ((4, 3), "distinct"), exact_ties=False)
+add("var_mean", public("var_mean", dim=1), lambda x: (x.var(1, ddof=1), x.mean(1)), ((4, 3), "real"))
+add("std_mean", public("std_mean", dim=1), lambda x: (x.std(1, ddof=1), x.mean(1)), ((4, 3), "distinct"), exact_ties=False)
+add("unique", method("unique"), np.unique, ((4, 3), "whole"), grad=False)
+add("unique_consecutive", method("unique_consecutive"), lambda x: x.ravel()[np.diff(x.ravel(), prepend=np.nan) != 0], ((4, 3), "whole"),
+    grad=False)
+add("histc", method("histc", 5, -2, 3), lambda x: np.histogram(x, 5, (-2, 3))[0].astype(x.dtype), ((4, 3), "real"), grad=False)
+add("histogram", lambda x: x.histogram(5, range=(-2.0, 3.0)), lambda x: [a.astype(x.dtype) for a in np.histogram(x, 5, (-2, 3))],
+    ((4, 3), "real"), grad=False)
+add("searchsorted", lambda s, v: ag.searchsorted(s.sort()[0], v, right=True), lambda s, v: np.searchsorted(np.sort(s), v, "right"),
+    ((6,), "whole"), ((2, 3), "whole"), grad=False, dtypes=ALL)
+add("bucketize", lambda v, s: ag.bucketize(v, s.sort()[0]), lambda v, s: np.searchsorted(np.sort(s), v), ((2, 3), "whole"), ((6,), "whole"),
+    grad=False, dtypes=ALL)
+add("isin", public("isin"), np.isin, ((4, 3), "whole"), ((3,), "whole"), grad=False, dtypes=ALL)
+add("argwhere", public("argwhere"), np.argwhere, ((4, 3), "whole"), grad=False, dtypes=ALL)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -936,3 +936,11 @@ def test_dims_and_members_that_make_no_sense():
             value in x  # noqa: B015
     assert 1.0 in x
     assert 2 not in x
+
+
+def test_a_repeated_row_and_a_number():
+    """The number was read past its end after the first pattern of rows."""
+    row = np.arange(5000.0)
+    for f in (lambda x: x + 1, lambda x: 1 - x, lambda x: x != 3.0):
+        rows = ag.tensor(row).expand(7, 5000)
+        np.testing.assert_array_equal(f(rows).numpy(), f(np.broadcast_to(row, (7, 5000))))

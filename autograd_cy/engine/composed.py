@@ -1,14 +1,16 @@
-"""Functions that are short expressions of rows: isclose, allclose, ldexp, positive, prelu.
+"""Functions that are short expressions of elementwise rows: isclose, ldexp, entr, gcd and their like.
 
 Relies on elementwise functions, choose.pyx and selection.py. methods.py makes methods of them, the package's front functions.
 """
 
 from . import elementwise
 from .choose import prelu_row
+from .creation import capturing
 from .elementwise import eq
+from .selection import where
 from .tensor import Tensor
 
-INF = float("inf")
+INF, PI, LOG_PI, SQRT_HALF = float("inf"), 3.141592653589793, 1.1447298858494002, 0.7071067811865476
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -41,6 +43,8 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 def _power_of_two(input, other):
     """2 ** other; of integers in the dtype of input, if that is a floating-point one."""
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        raise TypeError(f"ldexp: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
     return elementwise.exp2(other.to(input.dtype) if input.is_floating_point() and not other.is_floating_point() else other)
 
 
@@ -75,4 +79,64 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return prelu_row(input, weight.reshape((1, count) + (1,) * (input.ndim - 2)))
 
 
-__all__ = ["allclose", "isclose", "ldexp", "ldexp_", "positive", "prelu"]
+def entr(input: Tensor) -> Tensor:
+    """-x log(x), -inf below 0; 0 at 0, where the derivative is taken as 0, too."""
+    return where(input < 0, -INF, 0 - elementwise.xlogy(input, input))
+
+
+def ndtr(input: Tensor) -> Tensor:
+    """The standard normal distribution function: erfc(-x / sqrt(2)) / 2."""
+    return elementwise.erfc(input * -SQRT_HALF) * 0.5
+
+
+def multigammaln(input: Tensor, p: int) -> Tensor:
+    """log of the multivariate gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(x - k / 2) over k < p."""
+    if not isinstance(p, int) or p < 1:
+        raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
+    total = elementwise.lgamma(input) + p * (p - 1) / 4 * LOG_PI
+    for k in range(1, p):
+        total = total + elementwise.lgamma(input - k / 2)
+    return total
+
+
+def spherical_bessel_j0(x: Tensor) -> Tensor:
+    """sin(x) / x, 1 at x = 0."""
+    return elementwise.sinc(x * (1 / PI))
+
+
+def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
+    """input ** exponent in float64."""
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        raise TypeError("float_power: expected a Tensor, got two numbers")
+    base = input.double() if isinstance(input, Tensor) else float(input)
+    return base ** (exponent.double() if isinstance(exponent, Tensor) else float(exponent))
+
+
+def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
+    """other - alpha * input."""
+    return other - (input if alpha == 1 else input * alpha)
+
+
+def gcd(input: Tensor, other: Tensor) -> Tensor:
+    """The greatest common divisor of integers, by Euclid's algorithm; gcd(0, 0) = 0."""
+    if input.is_floating_point() or other.is_floating_point() or "bool" in (input.dtype.name, other.dtype.name):
+        raise TypeError(f"gcd: expected integers, got {input.dtype} and {other.dtype}")
+    a, b = (input + other * 0).abs(), (other + input * 0).abs()
+    for _ in range(92):                     # the most steps that 64-bit numbers can take (Lame, 1844)
+        busy = b != 0
+        if not capturing() and not bool(busy.any()):
+            break
+        a, b = where(busy, b, a), where(busy, a % where(busy, b, 1), b)
+    return a
+
+
+def lcm(input: Tensor, other: Tensor) -> Tensor:
+    """The least common multiple of integers; 0 where one of them is 0."""
+    divisor = gcd(input, other)
+    return where(divisor == 0, 0, (input // where(divisor == 0, 1, divisor) * other).abs())
+
+
+__all__ = [
+    "allclose", "entr", "float_power", "gcd", "isclose", "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr",
+    "positive", "prelu", "rsub", "spherical_bessel_j0",
+]

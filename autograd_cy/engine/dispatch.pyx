@@ -26,6 +26,7 @@ from autograd_cy.engine.operands cimport (
 from autograd_cy.engine.record cimport (
     refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
 )
+from autograd_cy.engine.routines cimport run_routine
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand, recording, run_loop,
@@ -34,11 +35,14 @@ from autograd_cy.kernels.table cimport (
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy import ops
 from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.kernels.index import division_error
+from autograd_cy.kernels.table import routine_number
 from autograd_cy.ops import TABLE
 
 cdef int POW = OPCODES["pow"], SQUARE = OPCODES["square"], SQRT = OPCODES["sqrt"], RECIPROCAL = OPCODES["reciprocal"]
 cdef int SUB = OPCODES["sub"], NEG = OPCODES["neg"], MUL = OPCODES["mul"], FLOOR_DIVIDE = OPCODES["floor_divide"]
 cdef int REMAINDER = OPCODES["remainder"], FMOD = OPCODES["fmod"]
+cdef int DIVISORS = routine_number("index.divisors")
 cdef tuple NAMES = tuple(TABLE)
 
 cdef enum:
@@ -205,11 +209,11 @@ cdef int convert_operands(int opcode, int n, Operand_* args, PyObject** kept) ex
 
 
 cdef int refuse_zero_divisor(int opcode, Operand_* divisor) except -1:
-    if divisor.tensor == NULL:
-        if divisor.number == 0:
-            raise ZeroDivisionError(f"{NAMES[opcode]}: integer division by zero")
-    elif (<Tensor> divisor.tensor).layout.numel and not (<object> divisor.tensor).all():
-        raise ZeroDivisionError(f"{NAMES[opcode]}: integer division by zero")
+    cdef Py_ssize_t which = 0 if opcode == FLOOR_DIVIDE else 1 if opcode == REMAINDER else 2
+    if divisor.tensor != NULL:
+        return run_routine(DIVISORS, &divisor.tensor, 1, &which)
+    if divisor.number == 0:
+        raise division_error(0, None, (which,))
     return 0
 
 

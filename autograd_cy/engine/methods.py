@@ -11,8 +11,8 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce, shape,
-    windows,
+    arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
+    matrix_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting, statistics, types, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -21,24 +21,29 @@ from .tensor import Tensor, put_into_type
 
 # ---- arithmetic with PyTorch's extra arguments
 
+def _times(other, alpha):
+    """alpha * other, of a tensor or a number."""
+    return other if alpha == 1 else elementwise.mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+
+
 def add(input, other, *, alpha=1):
     """a + alpha * b."""
-    return elementwise.add(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.add(input, _times(other, alpha))
 
 
 def sub(input, other, *, alpha=1):
     """a - alpha * b."""
-    return elementwise.sub(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.sub(input, _times(other, alpha))
 
 
 def add_(input, other, *, alpha=1):
     """In place: a + alpha * b."""
-    return elementwise.add_(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.add_(input, _times(other, alpha))
 
 
 def sub_(input, other, *, alpha=1):
     """In place: a - alpha * b."""
-    return elementwise.sub_(input, other if alpha == 1 else elementwise.mul(other, alpha))
+    return elementwise.sub_(input, _times(other, alpha))
 
 
 def div(input, other, *, rounding_mode=None):
@@ -52,6 +57,13 @@ def div(input, other, *, rounding_mode=None):
         integers = not any(isinstance(v, float) or (isinstance(v, Tensor) and v.is_floating_point()) for v in (input, other))
         return shape.convert(quotient, int64 if not isinstance(input, Tensor) else input.dtype) if integers else quotient
     raise ValueError(f"div: rounding_mode must be None, \"floor\" or \"trunc\", got {rounding_mode!r}")
+
+
+def div_(input, other, *, rounding_mode=None):
+    """In place: a / b; rounding_mode "floor" or "trunc" rounds the quotient."""
+    if rounding_mode is None:
+        return elementwise.div_(input, other)
+    return copies.copy_(input, div(input, other, rounding_mode=rounding_mode))
 
 
 # ---- in place, filled
@@ -130,32 +142,6 @@ def broadcast_to(input, size):
     return shape.expand(input, tuple(size))
 
 
-def _axis(dim, ndim, name):
-    """A dimension number, negative ones counted from the end."""
-    dim = operator.index(dim)
-    if not -ndim <= dim < ndim:
-        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of {ndim} dimensions")
-    return dim + ndim if dim < 0 else dim
-
-
-def select(input, dim, index):
-    """The slice at `index` of dimension `dim`, without that dimension. A view."""
-    return input[(slice(None),) * _axis(dim, input.ndim, "select") + (index,)]
-
-
-def narrow(input, dim, start, length):
-    """`length` slices of dimension `dim` from `start`. A view."""
-    axis = _axis(dim, input.ndim, "narrow")
-    if not 0 <= start <= start + length <= input.shape[axis]:
-        raise IndexError(f"narrow: {start}:{start + length} is out of range for dim {dim} of shape {input.shape}")
-    return input[(slice(None),) * axis + (slice(start, start + length),)]
-
-
-def _T(self):
-    """All dimensions in reverse order. A view."""
-    return shape.permute(self, tuple(reversed(range(self.ndim))))
-
-
 # ---- Python's protocols
 
 def _copied(self):
@@ -232,35 +218,74 @@ def _rule_where(condition, a, b):
 
 
 _ELEMENTWISE = [row.name for row in TABLE.values() if row.kind == "elementwise" and row.public]
+UNARY = [name for name in _ELEMENTWISE if TABLE[name].inputs == ("x",) and TABLE[name].result == "same"]
 METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
-    add, sub, add_, sub_, div, fill_, zero_, uniform_, normal_, detach_, to, type_as, view_as, reshape_as, expand_as,
-    broadcast_to, select, narrow, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
+    add, sub, add_, sub_, div, div_, fill_, zero_, uniform_, normal_, detach_, to, type_as, view_as, reshape_as, expand_as,
+    broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
-    composed.isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, composed.prelu,
+    composed.isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, composed.prelu, composed.float_power,
+    composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
-    products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
+    products.matmul, products.mm, products.bmm, products.mv, products.dot,
+    *(getattr(matrix_products, name) for name in matrix_products.__all__ if name not in ("cdist", "chain_matmul", "pdist", "tensordot", "vander")),
+    *(getattr(linear_names, name) for name in linear_names.__all__ if name not in ("einsum", "lu_unpack")),
+    gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
+    shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
+    arrange.repeat, arrange.tile, arrange.repeat_interleave, arrange.flip, arrange.fliplr, arrange.flipud, arrange.roll, arrange.rot90,
+    arrange.ravel, arrange.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, arrange.diag, arrange.diag_embed, arrange.diagflat,
+    arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, arrange.tril, arrange.triu, arrange.tril_, arrange.triu_,
+    arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
+    gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
+    gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
+    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, indexing.take, indexing.take_along_dim,
+    indexing.put, indexing.put_, indexing.masked_select, indexing.masked_scatter, indexing.masked_scatter_,
+    scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
+    sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
+    reduce.nansum, statistics.nanmean, statistics.count_nonzero, statistics.aminmax, statistics.quantile, statistics.nanquantile,
+    statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
+    statistics.diff,
 )}
-METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "multiply": elementwise.mul, "subtract": sub,
-            "divide": div, "true_divide": div, "negative": elementwise.neg, "absolute": elementwise.abs, "mm": products.matmul,
-            "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
-            "polygamma": choose.polygamma_method,
-            "clip": clamp, "clip_": clamp_, "greater": elementwise.gt, "less": elementwise.lt, "not_equal": elementwise.ne,
+METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
+METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "swapdims": shape.transpose, "moveaxis": shape.movedim,
+            "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_, "split_with_sizes": joins.split,
+            "H": property(shape.matrix_H), "mH": property(shape.adjoint), "expit": elementwise.sigmoid,
+            "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
+            "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
+            "clip": clamp, "clip_": clamp_,
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
-            "T": property(_T), "mT": property(shape.swap_axes),
+            "T": property(shape.reversed_axes), "mT": property(shape.swap_axes),
             "data": property(shape.detach, lambda self, value: copies.set_data(self, value)),
             "device": property(lambda self: "cpu"), "nelement": Tensor.numel, "ndimension": Tensor.dim,
             "cpu": lambda self: self, "where": lambda self, condition, other: where(condition, self, other),
             "float": _converter(float32), "double": _converter(float64), "long": _converter(int64), "int": _converter(int32),
             "byte": _converter(uint8), "bool": _converter(bool_dtype), "__apply__": staticmethod(apply_named)}
 
-for _other, _name in {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-                      "arctanh": "atanh", "fix": "trunc"}.items():
+
+def _in_place(function, name):
+    """The form in place of a function that has no loop for it; the result is written in the tensor's own dtype."""
+    def in_place(self, *args, **options):
+        before = shape.clone(self) if self.requires_grad else self       # its gradient may need what is overwritten
+        return copies.copy_(self, function(before, *args, **options))
+    in_place.__name__ = in_place.__qualname__ = name + "_"
+    in_place.__doc__, in_place.__wrapped__ = f"In place: {name}.", function
+    return in_place
+
+
+METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
+    *(name for name in _ELEMENTWISE if TABLE[name].result == "bool" and TABLE[name].has_form_in_place),
+    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
+
+for _other, _name in {
+        "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+        "arctanh": "atanh", "fix": "trunc", "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg",
+        "absolute": "abs", "sgn": "sign", "greater": "gt", "less": "lt", "greater_equal": "ge", "less_equal": "le", "not_equal": "ne",
+}.items():
     METHODS |= {_other: METHODS[_name], _other + "_": METHODS[_name + "_"]}
 
 for _name, _function in METHODS.items():
@@ -273,9 +298,14 @@ FUNCTIONS.update({
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
     "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
-    "index_fill": index.index_fill, "as_strided": windows.as_strided, "as_strided_back": windows.as_strided_back,
+    "index_fill": index.index_fill, "as_strided": windows.strided_copy, "as_strided_back": windows.as_strided_back,
     "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
     "cross_entropy_back": losses.cross_entropy_back, "output_shapes": joins.output_shapes, "clone": shape.clone,
+    "diagonal_back": windows.diagonal_back, "unfold_back": windows.unfold_back, "triangle": joins.triangle, "stack": joins.stack,
+    "scatter_kept": indexing.scatter_kept, "index_kept": indexing.index_kept, "scatter_zero": gather.scatter_zero, "scatter_dx": indexing.scatter_dx, "scatter_dv": indexing.scatter_dv,
+    "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
+    "cumulate": scans.cumulate, "recurrence": scans.recurrence,
 })
+FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})

@@ -9,7 +9,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64, INT32, UINT8, MAX_NDIM
-from autograd_cy.kernels.table cimport K
+from autograd_cy.kernels.table cimport Array, K, add_routine
 
 cdef extern from "tiles.h" nogil:
     void ag_copy_short(char* dst, const char* src, Py_ssize_t size)
@@ -370,3 +370,24 @@ K.scatter = scatter
 K.scatter_add = scatter_add
 K.count_nonzero = count_nonzero
 K.nonzero = nonzero
+
+
+# ---- a check: no divisor of integers is zero
+
+DIVISIONS = ("floor_divide", "remainder", "fmod")
+
+
+cdef Py_ssize_t divisors(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    cdef Py_ssize_t numel = 1
+    cdef int d
+    for d in range(arrays[0].ndim):
+        numel *= arrays[0].shape[d]
+    return -1 if count_nonzero(arrays[0].dtype, arrays[0].ndim, arrays[0].shape, arrays[0].data, arrays[0].strides) == numel else 0
+
+
+def division_error(status, arrays, ints):
+    """For the divisors of DIVISIONS[ints[0]]."""
+    return ZeroDivisionError(f"{DIVISIONS[ints[0]]}: integer division by zero")
+
+
+add_routine("index.divisors", "r", divisors, division_error)

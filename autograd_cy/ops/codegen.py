@@ -1,11 +1,15 @@
 """From the table's elementwise rows to typed Cython loops.
 
-Relies on symbols.py and the table. setup.py writes what `float_loops`, `integer_loops` and `function_module` return into the
-build directory and compiles it. `python -m autograd_cy.ops.codegen [row]` prints the source.
+Relies on symbols.py and the table. setup.py writes what `float_loops` and `integer_loops` return into the build directory and
+compiles it. `python -m autograd_cy.ops.codegen [row]` prints the source.
 
 For every elementwise row there is a loop of the forward formula and one for each derivative, for each dtype and for up to three
-variants (all inputs vectors; the last or the first a repeated value). Repeated subexpressions are computed once.
+variants (all inputs vectors; the last or the first a repeated value). Repeated subexpressions are computed once, equal formulas
+are one loop. Each loop is compiled at three levels, so its size matters: most variants are a call of `repeat`, and long formulas
+are compiled for whole vectors only (kernels/padding.h). That made the loops less than half as large.
 """
+
+from functools import cache
 
 from .symbols import Expression, Symbol
 from .table import TABLE
@@ -23,6 +27,10 @@ _MATH2 = ["atan2", "pow", "floor_divide", "remainder", "maximum", "minimum", "po
 _CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "minimum", "copysign"}     # an instruction or a few
 _INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximum": 2, "minimum": 2, "pow": 2, "fmod": 2,
                  "bitwise_left_shift": 2, "bitwise_right_shift": 2}
+# Loops that have code of their own for a repeated value, as training and arithmetic with numbers use them all the time.
+OWN_VARIANTS = ("add", "sub", "mul", "div", "maximum", "minimum", "mul.da", "div.da", "mse_loss.dx", "mse_loss.dt")
+# Functions of a number of steps that depends on the data: loops over them are not vectorised, so that there are no tiles.
+_STEPWISE = {"floor_divide", "remainder", "fmod", "digamma", "polygamma", "nextafter", "sin", "cos", "tan"}
 
 
 class Loop:
@@ -134,7 +142,7 @@ class _Writer:
             value = self.code(e.args[1])
             self.temporaries.append("r")
             self.lines.append(f"r = {value}")
-            return f"(<{self.ctype}> 0) if (r != r) & (g == 0) else r"
+            return f"(<{self.ctype}> 0) if (r != r) & ({self.code(e.args[0])} == 0) else r"
         args = [self.code(a) for a in e.args]
         if name in ("add", "mul") and self.suffix == "b8":
             return f"({args[0]} {'|' if name == 'add' else '&'} {args[1]})"
@@ -176,46 +184,84 @@ class _Writer:
         return text if boolean else f"({text} != 0)"
 
 
-def _loop_source(loop, dtype, variant):
-    name, ctype, suffix = dtype
-    function = f"{loop.name.replace('.', '_')}_{suffix}_{variant}"
-    if variant and suffix[0] == "f" and is_long(loop.expression):
-        vectors = function[:-1] + "0"
-        place = len(loop.inputs) if variant == 1 else 1
-        return function, "\n".join([
-            f"cdef void {function}(Py_ssize_t n, char** p, const double* attrs) noexcept nogil:",
-            f"    repeat_{suffix}({vectors}, {place}, {len(loop.inputs)}, n, p, attrs)"])
+_LETTERS = "abcdefh"
+
+
+def _arguments(loop):
+    """The formula with inputs a, b, ... and attributes k0, k1, ..., so that equal formulas of different rows are one loop."""
+    names = {name: Symbol(letter) for name, letter in zip(loop.inputs, _LETTERS, strict=False)}
+    names |= {name: Symbol(f"k{i}") for i, name in enumerate(loop.row.attrs)}
+
+    def renamed(e):
+        if isinstance(e, Symbol):
+            return names[e.name]
+        return Expression(e.name, *map(renamed, e.args)) if isinstance(e, Expression) else e
+
+    return renamed(loop.expression)
+
+
+def _has(expression, names):
+    return isinstance(expression, Expression) and (expression.name in names or any(_has(a, names) for a in expression.args))
+
+
+def _is_tiled(expression, suffix):
+    """Whether the loop computes whole tiles only (kernels/padding.h)."""
+    stepwise = _STEPWISE | {"lgamma"} if suffix == "f64" else _STEPWISE
+    return suffix[0] == "f" and is_long(expression) and not _has(expression, stepwise)
+
+
+@cache
+def _own_variants():
+    return {(_arguments(loop), loop.output) for loop in loops() if loop.name in OWN_VARIANTS}
+
+
+def _loop_source(loop, dtype, variant, name="LOOP", vectors="VECTORS"):
+    """Source of one loop under the given name; `vectors` is the name of its variant ALL_VECTORS."""
+    _, ctype, suffix = dtype
+    expression = _arguments(loop)
+    types = [loop.input_type(name, ctype) for name in loop.inputs]
     out_type = "uint8_t" if loop.output == "bool" else ctype
+    bytes_ = sum(1 << k for k, t in enumerate((out_type, *types)) if t == "uint8_t")
+    head = f"cdef void {name}(Py_ssize_t n, char** p, const double* attrs) noexcept nogil:"
+    if variant and (expression, loop.output) not in _own_variants():
+        place = len(loop.inputs) if variant == 1 else 1
+        return f"{head}\n    repeat_{suffix}({vectors}, {place}, {len(loop.inputs)}, {bytes_}, n, p, attrs)"
     writer = _Writer(ctype, suffix)
-    writer.count(loop.expression)
-    result = writer.code(loop.expression)
-    scalar = {0: None, 1: loop.inputs[-1], 2: loop.inputs[0]}[variant]
-    head = [f"cdef void {function}(Py_ssize_t n, char** p, const double* attrs) noexcept nogil:",
-            f"    cdef {out_type}_r out_ = <{out_type}*> p[0]"]
-    body = []
-    for k, input_name in enumerate(loop.inputs, 1):
-        t = loop.input_type(input_name, ctype)
-        if input_name == scalar:
-            head.append(f"    cdef {t} {input_name} = (<{t}*> p[{k}])[0]")
-        else:
-            head.append(f"    cdef {t}_r {input_name}_ = <{t}*> p[{k}]")
-            head.append(f"    cdef {t} {input_name}")
-            body.append(f"{input_name} = {input_name}_[i]")
-    for k, attr in enumerate(loop.row.attrs):
-        head.append(f"    cdef {ctype} {attr} = <{ctype}> attrs[{k}]")
-    for temporary in writer.temporaries:
-        head.append(f"    cdef {ctype} {temporary}")
-    head.append("    cdef Py_ssize_t i")
-    head.append("    for i in range(n):")
-    body += [*writer.lines, f"out_[i] = <{out_type}> ({result})"]
-    return function, "\n".join([*head, *("        " + line for line in body)])
+    writer.count(expression)
+    result = writer.code(expression)
+    inputs, parameters, values = _LETTERS[:len(types)], [], []
+    scalar = {0: None, 1: inputs[-1], 2: inputs[0]}[variant]
+    for k, (t, letter) in enumerate(zip(types, inputs, strict=True), 1):
+        parameters.append(f"{t} {letter}" if letter == scalar else f"{t}_r {letter}_")
+        values.append(f"(<{t}*> p[{k}])[0]" if letter == scalar else f"<{t}*> p[{k}]")
+    for k in range(len(loop.row.attrs)):
+        parameters.append(f"{ctype} k{k}")
+        values.append(f"<{ctype}> attrs[{k}]")
+    # The pointers must be parameters: for those gcc believes __restrict, for variables it writes a second loop in case they overlap.
+    lines = [f"cdef inline void {name}_body(Py_ssize_t n, {out_type}_r out_, {', '.join(parameters)}) noexcept nogil:"]
+    lines += [f"    cdef {t} {letter}" for t, letter in zip(types, inputs, strict=True) if letter != scalar]
+    lines += [f"    cdef {ctype} {temporary}" for temporary in writer.temporaries]
+    lines += ["    cdef Py_ssize_t i", "    for i in range(n):"]
+    lines += [f"        {letter} = {letter}_[i]" for letter in inputs if letter != scalar]
+    lines += ["        " + line for line in writer.lines]
+    lines += [f"        out_[i] = <{out_type}> ({result})", "", "", head]
+    n = "n"
+    if _is_tiled(expression, suffix) and not bytes_ and not variant:
+        lines += [f"    if n & (AG_TILE_{suffix} - 1):", f"        ag_pad_{suffix}({name}, {len(types)}, n, p, attrs)", "        return"]
+        n = f"n & -AG_TILE_{suffix}"
+    lines.append(f"    {name}_body({n}, <{out_type}*> p[0], {', '.join(values)})")
+    return "\n".join(lines)
 
 
 def _declarations():
-    lines = ["from libc.stdint cimport int64_t, int32_t, uint8_t", "from libc.math cimport INFINITY", "",
+    lines = ["from libc.stdint cimport int64_t, int32_t, uint8_t", "from libc.math cimport INFINITY",
+             "from libc.string cimport memset", "",
              "from autograd_cy.kernels.table cimport Chain, K, Loop", "", "cdef extern from *:"]
     for ctype in ("float", "double", "int64_t", "int32_t", "uint8_t"):
         lines.append(f'    ctypedef {ctype}* {ctype}_r "{ctype}* __restrict"')
+    lines += ["", 'cdef extern from "padding.h" nogil:', "    const Py_ssize_t AG_TILE_f32, AG_TILE_f64"]
+    lines += [f"    void ag_pad_{suffix}(Loop loop, int inputs, Py_ssize_t n, char** p, const double* attrs) noexcept"
+              for _, _, suffix in FLOATS]
     lines += ["", 'cdef extern from "vecmath.h" nogil:']
     for _, ctype, suffix in FLOATS:
         lines += [f"    {ctype} ag_{f}_{suffix}({ctype}) noexcept" for f in _MATH]
@@ -227,21 +273,24 @@ def _declarations():
     return "\n".join(lines)
 
 
-# What a long formula does instead of having variants, which were a fifth of all code: its loop of vectors runs over blocks,
-# with a block of the repeated value. 256 values are 1 or 2 kB, which stay in the first-level cache.
+# What most loops do instead of having variants, which were a fifth of all code: the loop of vectors runs over blocks, with a
+# block of the repeated value. 256 values are 1 or 2 kB, which stay in the first-level cache. `bytes` has a bit for each operand
+# that consists of bytes (0 is the output).
 _REPEAT = '''
-cdef void repeat_{suffix}(Loop loop, int place, int n_inputs, Py_ssize_t n, char** p, const double* attrs) noexcept nogil:
+cdef void repeat_{suffix}(Loop loop, int place, int count, int bytes, Py_ssize_t n, char** p, const double* attrs) noexcept nogil:
     cdef {ctype} block[256]
     cdef char* q[8]
-    cdef {ctype} value = (<{ctype}*> p[place])[0]
-    cdef Py_ssize_t start = 0, i, length
+    cdef Py_ssize_t start = 0, i, length = min(n, 256)
     cdef int k
-    for i in range(min(n, 256)):
-        block[i] = value
+    if bytes >> place & 1:
+        memset(block, p[place][0], length)
+    else:
+        for i in range(length):
+            block[i] = (<{ctype}*> p[place])[0]
     while start < n:
         length = min(n - start, 256)
-        for k in range(n_inputs + 1):
-            q[k] = p[k] + start * <Py_ssize_t> sizeof({ctype})
+        for k in range(count + 1):
+            q[k] = p[k] + (start if bytes >> k & 1 else start * <Py_ssize_t> sizeof({ctype}))
         q[place] = <char*> block
         loop(length, q, attrs)
         start += length
@@ -249,18 +298,22 @@ cdef void repeat_{suffix}(Loop loop, int place, int n_inputs, Py_ssize_t n, char
 
 
 def _module(dtypes, *more):
-    """Cython source of all loops of these dtypes."""
+    """Cython source of all loops of these dtypes; loops of equal source are one function."""
     parts = ["# Generated from autograd_cy/ops/table by autograd_cy/ops/codegen.py: do not edit.\n", _declarations()]
-    parts += [_REPEAT.strip().format(ctype=ctype, suffix=suffix) for _, ctype, suffix in dtypes if suffix[0] == "f"]
-    register = []
+    parts += [_REPEAT.strip().format(ctype=ctype, suffix=suffix) for _, ctype, suffix in dtypes]
+    register, known = [], {}
     for loop in loops():
         for dtype in loop.dtypes:
             if dtype not in dtypes:
                 continue
+            vectors = None
             for variant in loop.variants:
-                function, source = _loop_source(loop, dtype, variant)
-                parts.append(source)
-                register.append(f"K.loops[{loop.number}][{DTYPES.index(dtype)}][{variant}] = {function}")
+                source = _loop_source(loop, dtype, variant, vectors=vectors)
+                if source not in known:
+                    known[source] = f"{loop.name.replace('.', '_')}_{dtype[2]}_{variant}"
+                    parts.append(_loop_source(loop, dtype, variant, known[source], vectors))
+                vectors = vectors or known[source]
+                register.append(f"K.loops[{loop.number}][{DTYPES.index(dtype)}][{variant}] = {known[source]}")
     parts += ["\n".join(register), *more]
     return "\n\n\n".join(parts) + "\n"
 
@@ -276,164 +329,10 @@ def integer_loops():
     return _module(DTYPES[len(FLOATS):])
 
 
-# ---- the public functions of elementwise rows
-
-_FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table by autograd_cy/ops/codegen.py: do not edit.
-
-from cpython.object cimport PyObject
-
-from autograd_cy.engine.dispatch cimport binary, elementwise, inplace, inplace_with, unary, unary_with
-from autograd_cy.engine.node cimport NO_REDUCTION
-from autograd_cy.engine.shape cimport own
-from autograd_cy.engine.tensor cimport is_tensor
-
-from autograd_cy.engine.tensor import OPCODES
-
-
-cdef object combined(str name, object result):
-    if result is NotImplemented:
-        raise TypeError(f"{name}: expected tensors (or a tensor and a number)")
-    return result
-
-
-cdef int need_tensor(object x, str name) except -1:
-    if not is_tensor(<PyObject*> x):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
-    return 0
-
-
-cdef tuple named(str name, str signature, str doc, object function, object in_place):
-    for function_, name_, doc_ in ((function, name, doc), (in_place, name + "_", "In place: " + doc)):
-        function_.__name__ = function_.__qualname__ = name_
-        function_.__doc__ = f"{name_}{signature}\\n{doc_}"
-    return function, in_place
-
-
-# One function serves all rows that have neither attributes nor names of their own: each copy would take 1 kB.
-
-def _unary(str name, str doc):
-    cdef int opcode = OPCODES[name]
-    cdef str place = name + "_"
-
-    def function(input):
-        return own(unary(opcode, <PyObject*> input))
-
-    def in_place(input):
-        cdef PyObject* args[1]
-        need_tensor(input, place)
-        args[0] = <PyObject*> input
-        return own(inplace_with(opcode, 1, args, NULL))
-
-    return named(name, "(input)", doc, function, in_place)
-
-
-def _binary(str name, str doc):
-    cdef int opcode = OPCODES[name]
-    cdef str place = name + "_"
-
-    def function(input, other):
-        return combined(name, own(binary(opcode, <PyObject*> input, <PyObject*> other)))
-
-    def in_place(input, other):
-        need_tensor(input, place)
-        return combined(place, own(inplace(opcode, <PyObject*> input, <PyObject*> other)))
-
-    return named(name, "(input, other)", doc + "; a is `input`, b is `other`.", function, in_place)
-"""
-
-_UNARY = '''
-cdef int {NAME} = OPCODES["{name}"]
-
-
-def {name}(input{signature}):
-    """{doc}"""
-{attrs}{inplace}    return own({call})
-
-
-def {name}_(input{plain_signature}):
-    """In place: {doc}"""
-    cdef PyObject* args[1]
-    need_tensor(input, "{name}_")
-    args[0] = <PyObject*> input
-{attrs}    return own(inplace_with({NAME}, 1, args, {attrs_pointer}))
-'''
-
-_SHARED = '''
-{name}, {name}_ = {kind}("{name}", """{doc}""")
-'''
-
-_SEVERAL = '''
-cdef int {NAME} = OPCODES["{name}"]
-
-
-def {name}({inputs}{signature}):
-    """{doc}"""
-    cdef PyObject* args[{n}]
-{attrs}    {pointers}
-    return combined("{name}", own(elementwise({NAME}, {n}, args, {attrs_pointer}, NO_REDUCTION)))
-
-
-def {name}_({inputs}{signature}):
-    """In place: {doc}"""
-    cdef PyObject* args[{n}]
-    need_tensor({first}, "{name}_")
-{attrs}    {pointers}
-    return combined("{name}_", own(inplace_with({NAME}, {n}, args, {attrs_pointer})))
-'''
-
-
-def _several(row, values):
-    """A function whose parameters are the row's inputs, and its attributes by keyword."""
-    n = len(row.inputs)
-    signature = ", *" + values["signature"] if row.attrs else ""
-    return _SEVERAL.format(**values | {
-        "inputs": ", ".join(row.inputs), "first": row.inputs[0], "n": n, "signature": signature,
-        "pointers": "; ".join(f"args[{k}] = <PyObject*> {i}" for k, i in enumerate(row.inputs))})
-
-
-def parameters(row):
-    """The attributes of a row as parameters: [(name, text of the default or None)]."""
-    defaults = [None] * (len(row.attrs) - len(row.defaults)) + [f"{value:g}" for value in row.defaults]
-    return list(zip(row.attrs, defaults, strict=True))
-
-
-def function_module():
-    """Cython source of a function for every public elementwise row, and of its in-place form."""
-    parts = [_FUNCTIONS_HEAD]
-    for row in TABLE.values():
-        if row.kind != "elementwise" or not row.public:
-            continue
-        doc = row.doc[0].upper() + row.doc[1:] + (f" ({row.special})" if row.special else "")
-        values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "",
-                  "attrs_pointer": "NULL", "inplace": ""}
-        if row.attrs:
-            values["signature"] = "".join(f", {a}" if d is None else f", {a}={d}" for a, d in parameters(row))
-            values["attrs"] = f"    attrs = ({', '.join(f'float({a})' for a in row.attrs)},)\n"
-            values["attrs_pointer"] = "<PyObject*> attrs"
-        if len(row.inputs) == 1 and not row.attrs and not row.inplace:
-            parts.append(_SHARED.format(kind="_unary", **values))
-        elif len(row.inputs) == 1:
-            values["call"] = f"unary({values['NAME']}, <PyObject*> input)"
-            values["plain_signature"] = values["signature"]
-            if row.attrs:
-                values["attrs"] = f'    need_tensor(input, "{row.name}")\n' + values["attrs"]
-                values["call"] = f"unary_with({values['NAME']}, <PyObject*> input, <PyObject*> attrs)"
-            if row.inplace:
-                values["signature"] += ", inplace=False"
-                arguments = "".join(f", {a}" for a in row.attrs)
-                values["inplace"] = f"    if inplace:\n        return {row.name}_(input{arguments})\n"
-            parts.append(_UNARY.format(**values))
-        elif row.inputs != ("a", "b"):
-            parts.append(_several(row, values))
-        else:
-            parts.append(_SHARED.format(kind="_binary", **values))
-    return "\n".join(parts)
-
-
 if __name__ == "__main__":
     import sys
     wanted = sys.argv[1:] or list(TABLE)
     for loop in loops():
         if loop.row.name in wanted:
             for dtype in loop.dtypes:
-                print(_loop_source(loop, dtype, 0)[1], end="\n\n")
+                print(_loop_source(loop, dtype, 0, loop.name.replace('.', '_')), end="\n\n")

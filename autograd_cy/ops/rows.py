@@ -37,6 +37,11 @@ class Row(NamedTuple):
     public: bool = True
     inplace: bool = False
 
+    @property
+    def has_form_in_place(self):
+        """Whether there is `name_`: for all but isnan and the like; the bools of comparisons are written in the tensor's own dtype."""
+        return self.result == "same" or len(self.inputs) == 2 or self.name == "logical_not"
+
     def parameters(self, name):
         """The names that the rule for input `name` needs."""
         code = self.rules[name].__code__

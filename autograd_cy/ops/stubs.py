@@ -8,7 +8,7 @@ marks is, and what the rest of the file declares already is left out of it.
 import re
 from pathlib import Path
 
-from .codegen import parameters
+from .wrappers import parameters
 from .table import TABLE
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -52,13 +52,13 @@ def functions():
 
 
 def methods(declared):
-    """Methods of Tensor, without those that are declared elsewhere; comparisons have no form in place."""
+    """Methods of Tensor, without those that are declared elsewhere."""
     lines = []
     for row in rows():
         # within Tensor, `float` and `bool` are methods
         more, in_place = (re.sub(r": (float|bool)\b", r": builtins.\1", text) for text in inputs_and_attributes(row))
         lines.append((row.name, f"    def {row.name}(_self{more}) -> Tensor: ..."))
-        if row.result == "same":
+        if row.has_form_in_place:
             lines.append((row.name + "_", f"    def {row.name}_(_self{in_place}) -> Self: ..."))
     return "".join(line + "\n" for name, line in lines if not re.search(rf"\bdef {name}\(", declared))
 
@@ -66,6 +66,7 @@ def methods(declared):
 def names(declared):
     """Imports of the package's front."""
     wanted = [row.name for row in rows() if not re.search(rf"\bas {row.name}\b", declared)]
+    wanted += [f"{row.name}_" for row in rows() if row.inputs == ("x",) and row.result == "same"]
     return "from .engine.elementwise import (\n" + "".join(f"    {name} as {name},\n" for name in wanted) + ")\n"
 
 

@@ -1,0 +1,162 @@
+"""From the table's elementwise rows to Cython source of their public functions.
+
+Relies on the table. setup.py writes what `function_module` returns into the build directory and compiles it; stubs.py asks
+`parameters` how an attribute is written.
+"""
+
+from .table import TABLE
+
+_FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table by autograd_cy/ops/wrappers.py: do not edit.
+
+from cpython.object cimport PyObject
+
+from autograd_cy.engine.dispatch cimport binary, elementwise, inplace, inplace_with, unary, unary_with
+from autograd_cy.engine.node cimport NO_REDUCTION
+from autograd_cy.engine.shape cimport own
+from autograd_cy.engine.tensor cimport is_tensor
+
+from autograd_cy.engine.tensor import OPCODES
+
+
+cdef object combined(str name, object result):
+    if result is NotImplemented:
+        raise TypeError(f"{name}: expected tensors (or a tensor and a number)")
+    return result
+
+
+cdef int need_tensor(object x, str name) except -1:
+    if not is_tensor(<PyObject*> x):
+        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+    return 0
+
+
+cdef tuple named(str name, str signature, str doc, object function, object in_place):
+    for function_, name_, doc_ in ((function, name, doc), (in_place, name + "_", "In place: " + doc)):
+        function_.__name__ = function_.__qualname__ = name_
+        function_.__doc__ = f"{name_}{signature}\\n{doc_}"
+    return function, in_place
+
+
+# One function serves all rows that have neither attributes nor names of their own: each copy would take 1 kB.
+
+def _unary(str name, str doc):
+    cdef int opcode = OPCODES[name]
+    cdef str place = name + "_"
+
+    def function(input):
+        return own(unary(opcode, <PyObject*> input))
+
+    def in_place(input):
+        cdef PyObject* args[1]
+        need_tensor(input, place)
+        args[0] = <PyObject*> input
+        return own(inplace_with(opcode, 1, args, NULL))
+
+    return named(name, "(input)", doc, function, in_place)
+
+
+def _binary(str name, str doc):
+    cdef int opcode = OPCODES[name]
+    cdef str place = name + "_"
+
+    def function(input, other):
+        return combined(name, own(binary(opcode, <PyObject*> input, <PyObject*> other)))
+
+    def in_place(input, other):
+        need_tensor(input, place)
+        return combined(place, own(inplace(opcode, <PyObject*> input, <PyObject*> other)))
+
+    return named(name, "(input, other)", doc + "; a is `input`, b is `other`.", function, in_place)
+"""
+
+_UNARY = '''
+cdef int {NAME} = OPCODES["{name}"]
+
+
+def {name}(input{signature}):
+    """{doc}"""
+{attrs}{inplace}    return own({call})
+
+
+def {name}_(input{plain_signature}):
+    """In place: {doc}"""
+    cdef PyObject* args[1]
+    need_tensor(input, "{name}_")
+    args[0] = <PyObject*> input
+{attrs}    return own(inplace_with({NAME}, 1, args, {attrs_pointer}))
+'''
+
+# A list that a loop goes through: a call each would take 300 bytes.
+_SHARED = """
+for make, list_ in ((_unary, {unary}), (_binary, {binary})):
+    for name, doc in list_:
+        globals()[name], globals()[name + "_"] = make(name, doc)
+"""
+
+_SEVERAL = '''
+cdef int {NAME} = OPCODES["{name}"]
+
+
+def {name}({inputs}{signature}):
+    """{doc}"""
+    cdef PyObject* args[{n}]
+{attrs}    {pointers}
+    return combined("{name}", own(elementwise({NAME}, {n}, args, {attrs_pointer}, NO_REDUCTION)))
+
+
+def {name}_({inputs}{signature}):
+    """In place: {doc}"""
+    cdef PyObject* args[{n}]
+    need_tensor({first}, "{name}_")
+{attrs}    {pointers}
+    return combined("{name}_", own(inplace_with({NAME}, {n}, args, {attrs_pointer})))
+'''
+
+
+def _several(row, values):
+    """A function whose parameters are the row's inputs, and its attributes by keyword."""
+    n = len(row.inputs)
+    signature = ", *" + values["signature"] if row.attrs else ""
+    return _SEVERAL.format(**values | {
+        "inputs": ", ".join(row.inputs), "first": row.inputs[0], "n": n, "signature": signature,
+        "pointers": "; ".join(f"args[{k}] = <PyObject*> {i}" for k, i in enumerate(row.inputs))})
+
+
+def parameters(row):
+    """The attributes of a row as parameters: [(name, text of the default or None)]."""
+    defaults = [None] * (len(row.attrs) - len(row.defaults)) + [f"{value:g}" for value in row.defaults]
+    return list(zip(row.attrs, defaults, strict=True))
+
+
+def function_module():
+    """Cython source of a function for every public elementwise row, and of its in-place form."""
+    parts, shared = [_FUNCTIONS_HEAD], {"unary": [], "binary": []}
+    for row in TABLE.values():
+        if row.kind != "elementwise" or not row.public:
+            continue
+        doc = row.doc[0].upper() + row.doc[1:] + (f" ({row.special})" if row.special else "")
+        values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "",
+                  "attrs_pointer": "NULL", "inplace": ""}
+        if row.attrs:
+            values["signature"] = "".join(f", {a}" if d is None else f", {a}={d}" for a, d in parameters(row))
+            values["attrs"] = f"    attrs = ({', '.join(f'float({a})' for a in row.attrs)},)\n"
+            values["attrs_pointer"] = "<PyObject*> attrs"
+        if len(row.inputs) == 1 and not row.attrs and not row.inplace:
+            shared["unary"].append((row.name, doc))
+        elif len(row.inputs) == 1:
+            values["call"] = f"unary({values['NAME']}, <PyObject*> input)"
+            values["plain_signature"] = values["signature"]
+            if row.attrs:
+                values["attrs"] = f'    need_tensor(input, "{row.name}")\n' + values["attrs"]
+                values["call"] = f"unary_with({values['NAME']}, <PyObject*> input, <PyObject*> attrs)"
+            if row.inplace:
+                values["signature"] += ", inplace=False"
+                arguments = "".join(f", {a}" for a in row.attrs)
+                values["inplace"] = f"    if inplace:\n        return {row.name}_(input{arguments})\n"
+            parts.append(_UNARY.format(**values))
+        elif row.inputs != ("a", "b"):
+            parts.append(_several(row, values))
+        else:
+            shared["binary"].append((row.name, doc))
+    parts.append(_SHARED.format(**shared))
+    return "\n".join(parts)
