@@ -336,12 +336,12 @@ cdef void group(Windows* w, int dtype, real* x, real* out, real* weight, real* b
 
 
 cdef Py_ssize_t product(Windows* w, int dtype, real* x, real* out, real* weight, real* bias, Product way) noexcept nogil:
-    cdef Py_ssize_t g, n, c, i, status = -1, channels, plane
+    cdef Py_ssize_t g, _, c, i, status = -1, channels, plane
     cdef real* empty
     if w.memory == NULL:              # nothing to multiply: zeros, or the bias
         empty = out if way == FORWARD else x if way == BACKWARD else weight
         channels, plane = (w.rows, w.places) if way == FORWARD else (w.channels, w.plane)
-        for n in range(w.images if way != WEIGHTS else 0):
+        for _ in range(w.images if way != WEIGHTS else 0):
             for c in range(channels * w.groups):
                 for i in range(plane):
                     empty[i] = bias[c] if bias != NULL else 0
@@ -401,7 +401,6 @@ cdef Py_ssize_t each_window(real tag, const Array* image, const Array* windows, 
     cdef real* x = <real*> image.data
     cdef real* cols = <real*> windows.data
     cdef real* padded
-    cdef real* block
     cdef Py_ssize_t _
     if prepare(&w, image.shape + 2, windows, 1, ints, sizeof(real), 0) != -1:
         return OUT_OF_MEMORY
