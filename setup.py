@@ -64,20 +64,19 @@ if X86:
 HEADERS = [str(p) for p in sorted((PACKAGE / "kernels").glob("*.h"))]
 INCLUDE = [str(PACKAGE / "kernels")]
 
-LEVELLED = ["elementwise", "reduce", "rows", "update", "micro"]
+LEVELLED = ["elementwise", "reduce", "rows", "update", "micro", "windows", "normalize"]
 # The small products may fuse: they promise no bits across levels, as no BLAS does.
 EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
 # Plain loops have nothing to clone or unroll (micro.h says itself what to unroll): a fifth smaller than with -O3 and as fast;
 # small products by a transposed matrix are up to 12 % faster.
-PLAIN_LOOPS = ("loops", "update", "micro")
+PLAIN_LOOPS = ("loops", "update", "micro", "windows", "normalize")
 LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC else [])]
 # Rows: a third smaller than with -O3, as fast or faster (softmax of 10 columns by a fifth), but loops of a few rounds must be unrolled.
 # Reductions need all of -O3 but what clones functions and loops, a third of the size; variance over the first axis loses a tenth.
 LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *(["-fpeel-loops"] if GCC else [])],
                "reduce": ["-O3", *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
                                                          "version-loops-for-strides")] if GCC else [])]}
-VECTORISED = {f"autograd_cy.kernels.{name}" for name in ("integer_loops", "index", "moving", "windows", "pooling", "normalize",
-                                                         "scans", "sorting", "counting")}
+VECTORISED = {f"autograd_cy.kernels.{name}" for name in ("integer_loops", "index", "moving", "pooling", "scans", "sorting", "counting")}
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
 BASE_LEVEL = ["-Os"] if X86 else None
 # The tests' doors to raw kernels are part of a build in place, but not of an installed package.
