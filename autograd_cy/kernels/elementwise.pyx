@@ -302,9 +302,10 @@ cdef inline bint is_contiguous(int ndim, const Py_ssize_t* shape, const Py_ssize
     return True
 
 
-cdef void run_rows(Loop loop, int nops, char** data, const Operand* operands, int repeated, Py_ssize_t inner,
+cdef void run_rows(Loop loop, int nops, char** data, const Operand* operands, int repeated, int scalars, Py_ssize_t inner,
                    Py_ssize_t rows, const double* attrs) noexcept nogil:
-    """A bias: one operand is a row of `inner` elements that repeats, all others are contiguous."""
+    """A bias: one operand is a row of `inner` elements that repeats; of all others, those in `scalars` are single values, the rest
+    is contiguous."""
     cdef Py_ssize_t group, step
     cdef uint64_t pattern[PATTERN]
     cdef char* pointers[MAX_OPERANDS]
@@ -325,7 +326,7 @@ cdef void run_rows(Loop loop, int nops, char** data, const Operand* operands, in
         step = (group if group < rows else rows) * inner
         loop(step, pointers, attrs)
         for k in range(nops):
-            if k != repeated:
+            if k != repeated and not scalars >> k & 1:
                 pointers[k] += step * operands[k].itemsize
         rows -= group
 
@@ -374,7 +375,7 @@ cdef void elementwise(const Loop* variants, int nin, int ndim, const Py_ssize_t*
     elif repeated == 0:
         loop(n, pointers, attrs)
     else:
-        run_rows(loop, nin + 1, pointers, operands, repeated, inner, n // inner, attrs)
+        run_rows(loop, nin + 1, pointers, operands, repeated, scalars, inner, n // inner, attrs)
 
 
 # ---------------------------------------------------------------------------------------------- copy and casts
