@@ -175,7 +175,8 @@ def run(args):
             for kind, unit in (("small", 1), ("forward", 1e6), ("backward", 1e6)):
                 own, peer = found.get(("autograd_cy", kind)), found.get(("PyTorch", kind))
                 ratio = own / peer if own and peer else None
-                line += [report.number(own and own / unit), *([report.number(peer and peer / unit), report.number(ratio)] if args.peers else [])]
+                shown = [own and own / unit, *([peer and peer / unit, ratio] if args.peers else [])]
+                line += [report.number(value) for value in shown]
                 if ratio and ratio > SLOWER:
                     reason = REASONS.get((name, kind), REASONS.get(name))
                     reasons.append(f"{kind}: {reason or 'NO REASON'}")

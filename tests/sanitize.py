@@ -55,7 +55,7 @@ class Hostile:
             return np.resize(values, shape).astype(dtype)
 
     def tensor(self, shape=None, dtype=None, layout=None, grad=None):
-        ag, r = self.ag, self.r
+        r = self.r
         shape = r.choice(SHAPES) if shape is None else shape
         dtype = (r.choice(DTYPES) if r.random() < 0.4 else r.choice(DTYPES[:2])) if dtype is None else dtype
         t = self.laid_out(self.numbers(shape, dtype), r.choice(LAYOUTS) if layout is None else layout)
