@@ -3,17 +3,21 @@
 Modules of loops (LEVELLED) are compiled once per instruction-set level from the same source, under the names
 `kernels._<level>_<module>`; `kernels/__init__.py` imports the level that fits the processor.
 The elementwise loops are first generated from the table of operations (autograd_cy/ops).
+Modules are linked into few libraries, `_compiled` and one per level (autograd_cy/library.h).
 """
 
 import os
 import platform
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from Cython import __version__ as CYTHON
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 ROOT = Path(__file__).parent
 GENERATED = Path("build") / "generated"
@@ -27,7 +31,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
-    "embedsignature": True,
+    "embedsignature": False,                      # `binding` gives inspect and help() the signatures; 30 kB
     "binding": True,
     "always_allow_keywords": True,
     "allow_none_for_extension_args": False,       # None for a Tensor argument is a TypeError, not a null pointer
@@ -41,7 +45,7 @@ FLAGS = ["-fno-math-errno", "-fwrapv", *(["-fno-thread-jumps"] if GCC else []), 
          "-DNDEBUG", "-Wno-unused-function", "-Wno-unreachable-code", "-Wno-maybe-uninitialized", "-fvisibility=hidden"]
 LINUX = sys.platform.startswith("linux")
 if LINUX:
-    FLAGS += ["-fno-asynchronous-unwind-tables"]          # a twentieth of the installed size
+    FLAGS += ["-fno-asynchronous-unwind-tables", "-fno-plt"]          # a twentieth of the installed size, a hundredth
 # Code, constants and tables of addresses share pages, instead of up to 10 kB of padding in each of some 40 modules.
 LINK = ["-Wl,-s,-z,noseparate-code,-z,norelro"] if LINUX else []
 X86 = platform.machine().lower() in ("x86_64", "amd64") and sys.platform != "win32"
@@ -72,6 +76,7 @@ LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC
 LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *(["-fpeel-loops"] if GCC else [])],
                "reduce": ["-O3", *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
                                                          "version-loops-for-strides")] if GCC else [])]}
+VECTORISED = {f"autograd_cy.kernels.{name}" for name in ("integer_loops", "index", "moving", "windows", "pooling", "normalize")}
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
 BASE_LEVEL = ["-Os"] if X86 else None
 # The tests' doors to raw kernels are part of a build in place, but not of an installed package.
@@ -82,12 +87,13 @@ HOT = {"autograd_cy.engine.dispatch", "autograd_cy.engine.record"}
 # None.
 CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
     "node", "tensor", "record", "dispatch", "gradients", "passes", "products")}
-COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if GCC else []     # 4 % of a module
+# 5 % of a module; there is nothing to vectorise in these.
+COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
 # Mostly checks of arguments around calls that take microseconds, and what runs at a capture only: -Os makes them a quarter smaller.
 COLD = {f"autograd_cy.{name}" for name in (
-    "engine.creation", "engine.random", "engine.index", "engine.gather", "engine.modes", "engine.choose", "engine.elementwise",
-    "engine.linear_algebra", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
-    "kernels._probe_strided", "kernels.table")}
+    "engine.creation", "engine.random", "engine.index", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
+    "engine.linear_algebra", "engine.rows", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
+    "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function", "engine.sorting")}
 
 
 def optimisation(name, level=None):
@@ -96,7 +102,7 @@ def optimisation(name, level=None):
         return BASE_LEVEL
     if level and name in LEVEL_FLAGS:
         return LEVEL_FLAGS[name]
-    if level and name in PLAIN_LOOPS or name in ("autograd_cy.kernels.integer_loops", "autograd_cy.kernels.index"):
+    if level and name in PLAIN_LOOPS or name in VECTORISED:
         return LOOPS_LEVEL
     return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
 
@@ -128,8 +134,7 @@ def levelled_extensions():
             path = GENERATED / f"_{level}_{name}.pyx"
             write_if_changed(ROOT / path, text)
             yield Extension(f"autograd_cy.kernels._{level}_{name}", [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                            extra_compile_args=[*optimisation(name, level), *FLAGS, *march, *EXTRA_FLAGS.get(name, [])],
-                            extra_link_args=LINK)
+                            extra_compile_args=[*optimisation(name, level), *FLAGS, *march, *EXTRA_FLAGS.get(name, [])])
 
 
 def plain_extensions():
@@ -138,14 +143,14 @@ def plain_extensions():
         path = GENERATED / f"{name.rpartition('.')[2]}_generated.pyx"
         write_if_changed(ROOT / path, text)
         yield Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                        extra_compile_args=[*optimisation(name), *FLAGS], extra_link_args=LINK)
+                        extra_compile_args=[*optimisation(name), *FLAGS])
     for path in sorted((ROOT / PACKAGE).rglob("*.pyx")):
         path = path.relative_to(ROOT)
         name = ".".join(path.with_suffix("").parts)
         if path.parent.name == "kernels" and path.stem in LEVELLED or path.stem.startswith("_probe") and not PROBES:
             continue
         yield Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                        extra_compile_args=[*optimisation(name), *FLAGS], extra_link_args=LINK)
+                        extra_compile_args=[*optimisation(name), *FLAGS])
 
 
 # Cython's function type and helpers, 18 kB in each module otherwise, exist once where Cython can do that.
@@ -153,7 +158,7 @@ UTILITIES, SHARED = [], {}
 if tuple(map(int, CYTHON.split(".")[:2])) >= (3, 3):
     SHARED = {"shared_utility_qualified_name": "autograd_cy._cython_utilities",
               "shared_utility_features_disabled": ["MemoryView"]}
-    UTILITIES = [Extension(SHARED["shared_utility_qualified_name"], [], extra_compile_args=["-O2", *FLAGS], extra_link_args=LINK)]
+    UTILITIES = [Extension(SHARED["shared_utility_qualified_name"], [], extra_compile_args=["-O2", *FLAGS])]
 
 
 def translated(extensions, **directives):
@@ -162,9 +167,56 @@ def translated(extensions, **directives):
                      nthreads=os.cpu_count() or 1, **SHARED)
 
 
+class Library(Extension):
+    """A shared library with all the modules `parts`, each compiled with flags of its own (autograd_cy/library.h)."""
+
+    def __init__(self, name, parts):
+        short = name.rpartition(".")[2]
+        listed = " ".join(f'X("{part.name}", {self.function(part)})' for part in parts)
+        source = GENERATED / f"{short}.c"
+        for part in parts:
+            part.define_macros = [("PyInit_" + part.name.rpartition(".")[2], self.function(part))]
+        write_if_changed(ROOT / source, f'#define LIBRARY {short}\n#define MODULES(X) {listed}\n#include "library.h"\n')
+        self.parts = [*parts, Extension(name, [str(source)], include_dirs=[str(PACKAGE)], depends=[str(PACKAGE / "library.h")],
+                                        extra_compile_args=["-Os", *FLAGS])]
+        super().__init__(name, [source for part in self.parts for source in part.sources], extra_link_args=LINK)
+
+    @staticmethod
+    def function(part):
+        """The name of the module's initialisation function: with all of its name, as two modules may share the last part."""
+        return "PyInit_" + part.name.replace(".", "__")
+
+
+class BuildLibraries(build_ext):
+    """Compiles the parts of libraries, those that changed and several at a time."""
+
+    def build_extension(self, library):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            objects = list(pool.map(self.compiled, library.parts))
+        path = self.get_ext_fullpath(library.name)
+        if self.force or newer_group(objects, path):
+            self.compiler.link_shared_object(objects, path, libraries=self.get_libraries(library), library_dirs=library.library_dirs,
+                                             extra_postargs=library.extra_link_args, build_temp=self.build_temp, target_lang="c",
+                                             export_symbols=self.get_export_symbols(library))
+
+    def compiled(self, part):
+        """The object file of a module; compiled only if something that it depends on is newer."""
+        directory = os.path.join(self.build_temp, "parts")
+        target, = self.compiler.object_filenames(part.sources, output_dir=directory)
+        if self.force or newer_group([*part.sources, *part.depends], target):
+            self.compiler.compile(part.sources, output_dir=directory, include_dirs=part.include_dirs,
+                                  macros=part.define_macros, extra_postargs=part.extra_compile_args)
+        return target
+
+
 os.chdir(ROOT)
 plain = list(plain_extensions())
 careful = [e for e in plain if e.name.startswith("autograd_cy.engine.") and e.name not in CHECKED_ELSEWHERE]
-trusting = [*UTILITIES, *levelled_extensions(), *(e for e in plain if e not in careful)]
-setup(ext_modules=[*translated(trusting), *translated(careful, nonecheck=True)],
-      options={"build_ext": {"parallel": os.cpu_count() or 1}})              # pip cannot say -j
+levelled = list(levelled_extensions())
+trusting = translated([*UTILITIES, *levelled, *(e for e in plain if e not in careful)])
+modules = [*trusting, *translated(careful, nonecheck=True)]
+libraries = []
+for level in LEVELS:
+    libraries.append(Library(f"autograd_cy.kernels._{level}", [m for m in modules if m.name.startswith(f"autograd_cy.kernels._{level}_")]))
+    modules = [m for m in modules if m not in libraries[-1].parts]
+setup(ext_modules=[Library("autograd_cy._compiled", modules), *libraries], cmdclass={"build_ext": BuildLibraries})

@@ -3,6 +3,7 @@
 Relies on NumPy, and on SciPy's BLAS from the first large product on. Everything public is reachable from here.
 """
 
+from . import _libraries  # tells where the compiled modules are
 from . import kernels  # chooses and loads the loops before anything runs them
 from .array.dtypes import DType as dtype
 from .array.dtypes import DTYPES, bool, double, float, float32, float64, int, int32, int64, long, uint8
@@ -17,28 +18,52 @@ from .engine.creation import (
     arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, ones, ones_like, tensor, zeros, zeros_like,
 )
 from .engine.operands import get_default_dtype, set_default_dtype
-from .engine.gather import gather
-from .engine.index import nonzero
+from .engine.function import custom_op
+from .engine.arrange import (
+    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, cartesian_prod, column_stack, combinations, diag,
+    diag_embed, diagflat, diagonal_scatter, dsplit, dstack, flip, fliplr, flipud, hsplit, hstack, meshgrid, ravel, repeat_interleave, roll,
+    rot90, select_scatter, slice_scatter, tensor_split, tile, tril, tril_indices, triu, triu_indices, vsplit, vstack,
+)
+from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add
+from .engine.index import index_put_, nonzero
+from .engine.indexing import (
+    index_put, index_reduce, masked_scatter, masked_select, put, scatter_reduce, take, take_along_dim,
+)
 from .engine.joins import cat, chunk, split, stack, unbind
-from .engine.methods import add, broadcast_to, div, from_dlpack, narrow, select, sub
+from .engine.methods import add, broadcast_to, div, from_dlpack, sub
+from .engine.linear_names import (
+    cholesky, cholesky_inverse, cholesky_solve, det, einsum, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
+    slogdet, svd, triangular_solve,
+)
+from .engine.matrix_products import (
+    addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, ger, inner, kron, outer, pdist, tensordot, trace,
+    vander, vdot,
+)
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .engine.node import set_record_lines
-from .engine.products import linear, matmul
+from .engine.products import bmm, dot, linear, matmul, mm, mv
 from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
-    all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std, sum, var,
+    all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,
 )
 from .engine.scipy_functions import gammainc as igamma
 from .engine.scipy_functions import gammaincc as igammac
 from .engine.scipy_functions import i0
+from .engine.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
 from .engine.selection import clamp, masked_fill, where
 from .engine.shape import (
-    clone, detach, expand, flatten, movedim, permute, reshape, squeeze, t, transpose, unsqueeze,
+    adjoint, clone, detach, expand, flatten, movedim, narrow, permute, reshape, select, squeeze, t, transpose, unflatten, unsqueeze,
+)
+from .engine.sorting import argsort, bucketize, kthvalue, median, mode, msort, nanmedian, searchsorted, sort, topk
+from .engine.statistics import (
+    aminmax, argwhere, bincount, count_nonzero, cumulative_trapezoid, diff, histc, histogram, isin, nanmean, nanquantile, quantile,
+    std_mean, trapezoid, trapz, unique, unique_consecutive, var_mean,
 )
 from .engine.tensor import Tensor
 from .engine.types import (
     can_cast, equal, finfo, iinfo, is_floating_point, is_nonzero, is_tensor, numel, promote_types, result_type,
 )
+from .engine.windows import as_strided, diagonal
 from .kernels.gemm import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
@@ -48,10 +73,10 @@ _names = [n for n in _methods._ELEMENTWISE if n not in globals()]
 globals().update({n: getattr(_elementwise, n) for n in _names})
 globals().update({f"{n}_": getattr(_elementwise, f"{n}_") for n in _methods.UNARY})
 swapaxes, multiply, subtract, divide, true_divide, negative = transpose, _elementwise.mul, sub, div, div, _elementwise.neg
-absolute, greater, less, not_equal, clip, mm, bmm, dot, mv = (
-    _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp, matmul, matmul, matmul, matmul)
+absolute, greater, less, not_equal, clip = _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp
 concat = concatenate = cat
 greater_equal, less_equal, sgn, inference_mode, newaxis = _elementwise.ge, _elementwise.le, _elementwise.sign, no_grad, None
+row_stack, moveaxis, swapdims, split_with_sizes = vstack, movedim, transpose, split
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh, fix = (
     _elementwise.asin, _elementwise.acos, _elementwise.atan, _elementwise.atan2, _elementwise.asinh, _elementwise.acosh, _elementwise.atanh,
     _elementwise.trunc)
@@ -75,7 +100,7 @@ class _Later(type(_elementwise)):
         return getattr(module, attribute)
 
 
-for _name in ("data", "utils", "tools", "linalg", "special", "graph"):
+for _name in ("data", "utils", "tools", "linalg", "special", "graph", "func"):
     if _name not in globals():
         globals()[_name] = _Later(f"{__name__}.{_name}")
 

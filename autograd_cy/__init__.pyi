@@ -8,6 +8,7 @@ from builtins import str as _str
 
 from . import autograd as autograd
 from . import data as data
+from . import func as func
 from . import graph as graph
 from . import linalg as linalg
 from . import special as special
@@ -39,6 +40,7 @@ from .engine.backward import (
     get_engine as get_engine,
     set_engine as set_engine,
 )
+from .engine.function import custom_op as custom_op
 from .engine.choose import (
     logit as logit,
     nan_to_num as nan_to_num,

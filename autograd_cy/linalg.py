@@ -1,8 +1,25 @@
 """PyTorch's public path torch.linalg, a thin list of names.
 
-Relies on the engine.
+Relies on the engine. LinAlgError is what singular matrices and the like raise, a RuntimeError.
 """
 
-from .engine.linear_algebra import inv
+from .array.errors import LinAlgError
+from .engine.linear_algebra import (
+    cholesky, cholesky_ex, det, eigh, eigvalsh, inv, inv_ex, lu_factor, lu_factor_ex, matrix_exp, qr, slogdet, solve, solve_ex,
+    solve_triangular, svd, svdvals,
+)
+from .engine.matrix_functions import (
+    cond, diagonal, eig, eigvals, lstsq, lu, lu_solve, matrix_norm, matrix_power, matrix_rank, norm, pinv, tensorinv, tensorsolve,
+    vector_norm,
+)
+from .engine.matrix_products import linalg_cross as cross
+from .engine.matrix_products import linalg_vander as vander
+from .engine.matrix_products import multi_dot, vecdot
+from .engine.products import matmul
 
-__all__ = ["inv"]
+__all__ = [
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "inv_ex",
+    "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank",
+    "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
+    "vander", "vecdot", "vector_norm",
+]

@@ -5,13 +5,15 @@ The forward, gradient, layout, table and documentation tests rely on it.
 """
 
 import functools
+import itertools
+import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import integrate, special, stats
 
 import autograd_cy as ag
 
@@ -741,6 +743,130 @@ add("stack[0d]", lambda a, b: ag.stack((a, b)), lambda a, b: np.stack((a, b)), (
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Along rows: running sums, sorting, selecting, counting
+
+
+def _running(ufunc, axis, x):
+    """Running extremes and where they are, of equals the latest."""
+    best = ufunc.accumulate(x, axis=axis)
+    places = np.where(x == best, np.arange(x.shape[axis]).reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)]), 0)
+    return best, np.maximum.accumulate(places, axis=axis)
+
+
+def _order(axis, descending, x):
+    order = np.argsort(-x if descending else x, axis=axis, kind="stable")
+    return np.take_along_axis(x, order, axis), order
+
+
+def _selected(choose, axis, keep, x):
+    """The element that `choose` picks from each line's stable order, and its place."""
+    order = np.argsort(x, axis=axis, kind="stable")
+    place = np.take(order, [choose(x.shape[axis])], axis=axis)
+    both = np.take_along_axis(x, place, axis), place
+    return both if keep else tuple(np.squeeze(a, axis) for a in both)
+
+
+def _first(k, axis, largest, x):
+    return tuple(np.take(a, range(k), axis=axis) for a in _order(axis, largest, x))
+
+
+def _middle(n):
+    return (n - 1) // 2
+
+
+def _with_nan(f):
+    """f of x with NaN where a mask says so."""
+    return lambda x, mask: f((ag.where if isinstance(x, ag.Tensor) else np.where)(mask, math.nan, x))
+
+
+for _dim in (0, 1, -1):
+    for _name, _domain, _ref in [
+        ("cumsum", "real", np.cumsum),
+        ("cumprod", "away", np.cumprod),
+        ("logcumsumexp", "real", lambda x, axis: np.logaddexp.accumulate(x, axis=axis)),
+    ]:
+        add(f"{_name}[dim={_dim}]", method(_name, _dim), functools.partial(_ref, axis=_dim), ((2, 3, 4), _domain))
+    for _name, _ufunc in [("cummax", np.maximum), ("cummin", np.minimum)]:
+        add(
+            f"{_name}[dim={_dim}]",
+            method(_name, _dim),
+            functools.partial(_running, _ufunc, _dim),
+            ((2, 3, 4), "distinct"),
+            exact_ties=False,
+        )
+    for _flag in (False, True):
+        _tail = f"[dim={_dim},{_flag}]"
+        for _name, _call, _ref in [
+            ("sort", method("sort", _dim, _flag), functools.partial(_order, _dim, _flag)),
+            ("topk", method("topk", 2, _dim, _flag), functools.partial(_first, 2, _dim, _flag)),
+            ("kthvalue", method("kthvalue", 2, _dim, _flag), functools.partial(_selected, lambda n: 1, _dim, _flag)),
+            ("median", method("median", _dim, _flag), functools.partial(_selected, _middle, _dim, _flag)),
+            ("nanmedian", method("nanmedian", _dim, _flag), functools.partial(_selected, _middle, _dim, _flag)),
+        ]:
+            add(_name + _tail, _call, _ref, ((2, 3, 4), "distinct"), exact_ties=False)
+    for _q, _how in itertools.product((0.3, 0.5), ("linear", "lower", "higher", "midpoint", "nearest")):
+        add(
+            f"quantile[dim={_dim},q={_q},{_how}]",
+            method("quantile", _q, _dim, interpolation=_how),
+            functools.partial(np.quantile, q=_q, axis=_dim, method=_how),
+            ((2, 3, 4), "distinct"),
+            exact_ties=False,
+            second=False,
+            tol={"float32": (1e-5, 1e-5)},
+        )
+    add(
+        f"nansum[dim={_dim}]",
+        _with_nan(method("nansum", _dim)),
+        _with_nan(lambda x, d=_dim: np.nansum(x, d)),
+        ((2, 3, 4), "real"),
+        ((2, 3, 4), "mask"),
+    )
+    add(f"diff[dim={_dim}]", method("diff", dim=_dim), functools.partial(np.diff, axis=_dim), ((2, 3, 4), "real"), second=False)
+    add(f"trapezoid[dim={_dim}]", public("trapezoid", dim=_dim), functools.partial(np.trapezoid, axis=_dim), ((2, 3, 4), "real"), second=False)
+    add(
+        f"cumulative_trapezoid[dim={_dim}]",
+        public("cumulative_trapezoid", dim=_dim, dx=0.5),
+        functools.partial(lambda axis, y: integrate.cumulative_trapezoid(y, dx=0.5, axis=axis), _dim),
+        ((2, 3, 4), "real"),
+        second=False,
+    )
+    add(
+        f"mode[dim={_dim}]",
+        lambda x, d=_dim: x.mode(d)[0],
+        lambda x, d=_dim: stats.mode(x, axis=d).mode,
+        ((2, 3, 4), "whole"),
+        grad=False,
+    )
+add("trapezoid[points]", public("trapezoid"), np.trapezoid, ((2, 3, 4), "real"), ((4,), "distinct"))
+add("nansum[whole]", method("nansum"), np.nansum, ((2, 3, 4), "real"))
+add("nanmean[whole]", _with_nan(lambda x: x.nanmean()), _with_nan(np.nanmean), ((2, 3, 4), "real"), ((2, 3, 4), "mask"))
+add("median[whole]", method("median"), lambda x: np.sort(x.ravel())[11], ((2, 3, 4), "distinct"), exact_ties=False)
+add("nanmedian[whole]", method("nanmedian"), lambda x: np.sort(x.ravel())[11], ((2, 3, 4), "distinct"), exact_ties=False)
+add("quantile[several]", lambda x: x.quantile(ag.tensor([0.2, 0.9], dtype=x.dtype), 1, True),
+    lambda x: np.quantile(x, [0.2, 0.9], axis=1, keepdims=True), ((2, 5), "distinct"), exact_ties=False, second=False,
+    tol={"float32": (1e-5, 1e-5)})
+add("msort", method("msort"), functools.partial(np.sort, axis=0), ((4, 3), "distinct"), exact_ties=False)
+add("mode[distinct]", lambda x: x.mode(1)[0], lambda x: x.min(1), ((3, 4), "distinct"), exact_ties=False)
+add("argsort", method("argsort", 0), lambda x: np.argsort(x, 0, kind="stable"), ((4, 3), "whole"), grad=False, dtypes=ALL)
+add("count_nonzero", method("count_nonzero", 1), functools.partial(np.count_nonzero, axis=1), ((4, 3), "whole"), grad=False, dtypes=ALL)
+add("aminmax", method("aminmax", dim=1), lambda x: (x.min(1), x.max(1)), ((4, 3), "distinct"), exact_ties=False)
+add("var_mean", public("var_mean", dim=1), lambda x: (x.var(1, ddof=1), x.mean(1)), ((4, 3), "real"))
+add("std_mean", public("std_mean", dim=1), lambda x: (x.std(1, ddof=1), x.mean(1)), ((4, 3), "distinct"), exact_ties=False)
+add("unique", method("unique"), np.unique, ((4, 3), "whole"), grad=False)
+add("unique_consecutive", method("unique_consecutive"), lambda x: x.ravel()[np.diff(x.ravel(), prepend=np.nan) != 0], ((4, 3), "whole"),
+    grad=False)
+add("histc", method("histc", 5, -2, 3), lambda x: np.histogram(x, 5, (-2, 3))[0].astype(x.dtype), ((4, 3), "real"), grad=False)
+add("histogram", lambda x: x.histogram(5, range=(-2.0, 3.0)), lambda x: [a.astype(x.dtype) for a in np.histogram(x, 5, (-2, 3))],
+    ((4, 3), "real"), grad=False)
+add("searchsorted", lambda s, v: ag.searchsorted(s.sort()[0], v, right=True), lambda s, v: np.searchsorted(np.sort(s), v, "right"),
+    ((6,), "whole"), ((2, 3), "whole"), grad=False, dtypes=ALL)
+add("bucketize", lambda v, s: ag.bucketize(v, s.sort()[0]), lambda v, s: np.searchsorted(np.sort(s), v), ((2, 3), "whole"), ((6,), "whole"),
+    grad=False, dtypes=ALL)
+add("isin", public("isin"), np.isin, ((4, 3), "whole"), ((3,), "whole"), grad=False, dtypes=ALL)
+add("argwhere", public("argwhere"), np.argwhere, ((4, 3), "whole"), grad=False, dtypes=ALL)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Indexing: NumPy's rules. Keys are NumPy's; `tensor_key` turns their arrays into tensors.
 
 I1 = np.array([2, 0, -1, 2])
@@ -952,6 +1078,89 @@ add(
     ((5, 3), "probabilities"),
     grad=(True, False),
 )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Networks: windows over images, pooling, resampling, normalisation
+
+
+def _windows(x, kernel, stride=1, padding=0, dilation=1, fill=0.0):
+    """(N, C, *places, *kernel) of x (N, C, ...)."""
+    d = len(kernel)
+    x = np.pad(x, [(0, 0), (0, 0)] + [(padding, padding)] * d, constant_values=fill)
+    reach = [dilation * (k - 1) + 1 for k in kernel]
+    v = np.lib.stride_tricks.sliding_window_view(x, reach, axis=tuple(range(2, 2 + d)))
+    return v[(slice(None), slice(None), *[slice(None, None, stride)] * d, *[slice(None, None, dilation)] * d)]
+
+
+def _conv(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
+    d, m = w.ndim - 2, w.shape[0] // groups
+    parts = []
+    for g, xs in enumerate(np.split(x, groups, 1)):
+        v = _windows(xs, w.shape[2:], stride, padding, dilation)
+        axes = [1, *range(2 + d, 2 + 2 * d)]
+        out = np.tensordot(v, w[g * m : (g + 1) * m], (axes, [1, *range(2, 2 + d)]))
+        parts.append(np.moveaxis(out, -1, 1))
+    out = np.concatenate(parts, 1)
+    return out if b is None else out + b.reshape(-1, *[1] * d)
+
+
+def _conv_transpose(x, w, b=None, stride=1, padding=0, extra=0):
+    d = w.ndim - 2
+    size = [(n - 1) * stride + k for n, k in zip(x.shape[2:], w.shape[2:], strict=True)]
+    out = np.zeros((x.shape[0], w.shape[1], *[n + extra for n in size]))
+    for at in np.ndindex(*x.shape[2:]):
+        part = np.tensordot(x[(slice(None), slice(None), *at)], w, (1, 0))
+        out[(slice(None), slice(None), *[slice(i * stride, i * stride + k) for i, k in zip(at, w.shape[2:], strict=True)])] += part
+    cut = (slice(None), slice(None), *[slice(padding, n + extra - padding) for n in size])
+    return out[cut] + b.reshape(-1, *[1] * d)
+
+
+def _fold(x):
+    """fold to (4, 5) by windows of (2, 3)."""
+    out = np.zeros((x.shape[0], x.shape[1] // 6, 4, 5))
+    x = x.reshape(x.shape[0], -1, 2, 3, 3, 3)
+    for i in range(3):
+        for j in range(3):
+            out[:, :, i : i + 2, j : j + 3] += x[..., i, j]
+    return out
+
+
+def _unfold(x):
+    v = np.moveaxis(_windows(x, (2, 3), 1, 1), (4, 5), (2, 3))
+    return v.reshape(x.shape[0], x.shape[1] * 6, -1)
+
+
+def _linear_points(x):
+    """(1, 2, 4) to 7 points, corners aligned."""
+    at = np.linspace(0, 3, 7)
+    return np.stack([np.stack([np.interp(at, np.arange(4), row) for row in rows]) for rows in x])
+
+
+def _normal(x, axes, w, b, eps=1e-5, centred=True):
+    if centred:
+        x = x - x.mean(axes, keepdims=True)
+    return x / np.sqrt((x * x).mean(axes, keepdims=True) + eps) * w + b
+
+
+_NORMS = {"float32": (3e-5, 1e-5), "float64": (1e-10, 1e-11)}
+add("conv1d", public(F + "conv1d", stride=2, padding=1), functools.partial(_conv, stride=2, padding=1), ((2, 3, 7), "real"), ((4, 3, 3), "real"), ((4,), "real"), op="convolution")
+add("conv2d", public(F + "conv2d", dilation=2, padding=1, groups=2), functools.partial(_conv, dilation=2, padding=1, groups=2), ((2, 4, 5, 6), "real"), ((6, 2, 2, 3), "real"), ((6,), "real"), op="convolution")
+add("conv2d[1x1]", public(F + "conv2d"), _conv, ((2, 4, 3, 5), "real"), ((3, 4, 1, 1), "real"), ((3,), "real"), op="convolution")
+add("conv2d[depthwise]", public(F + "conv2d", groups=3, padding=1), functools.partial(_conv, groups=3, padding=1), ((2, 3, 4, 5), "real"), ((3, 1, 3, 3), "real"), ((3,), "real"), op="convolution")
+add("conv3d", public(F + "conv3d"), _conv, ((1, 2, 3, 4, 3), "real"), ((3, 2, 2, 2, 1), "real"), ((3,), "real"), op="convolution")
+add("conv_transpose2d", public(F + "conv_transpose2d", stride=2, padding=1, output_padding=1), functools.partial(_conv_transpose, stride=2, padding=1, extra=1), ((2, 3, 3, 2), "real"), ((3, 2, 3, 3), "real"), ((2,), "real"), op="convolution_input")
+add("unfold", public(F + "unfold", kernel_size=(2, 3), padding=1), _unfold, ((2, 2, 4, 3), "real"), op="unfold_windows")
+add("fold", public(F + "fold", output_size=(4, 5), kernel_size=(2, 3)), _fold, ((2, 12, 9), "real"), op="fold_windows")
+add("max_pool2d", public(F + "max_pool2d", kernel_size=2, stride=1, padding=1), lambda x: _windows(x, (2, 2), 1, 1, fill=-np.inf).max((-2, -1)), ((2, 2, 3, 4), "distinct"), op="max_pool", exact_ties=False)
+add("avg_pool2d", public(F + "avg_pool2d", kernel_size=3, stride=2, padding=1), lambda x: _windows(x, (3, 3), 2, 1).mean((-2, -1)), ((2, 2, 5, 4), "real"), op="average_windows")
+add("interpolate[linear]", public(F + "interpolate", size=7, mode="linear", align_corners=True), _linear_points, ((1, 2, 4), "real"), op="resample")
+add("interpolate[nearest]", public(F + "interpolate", scale_factor=2), lambda x: x.repeat(2, 2).repeat(2, 3), ((1, 2, 3, 2), "real"), op="resample")
+add("layer_norm", lambda x, w, b: ag.nn.functional.layer_norm(x, (3, 4), w, b), lambda x, w, b: _normal(x, (1, 2), w, b), ((5, 3, 4), "real"), ((3, 4), "real"), ((3, 4), "real"), op="normalize_rows", tol=_NORMS)
+add("group_norm", lambda x, w, b: ag.nn.functional.group_norm(x, 2, w, b), lambda x, w, b: _normal(x.reshape(3, 2, 2, 3), (2, 3), w.reshape(2, 2, 1), b.reshape(2, 2, 1)).reshape(x.shape), ((3, 4, 3), "real"), ((4,), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
+add("rms_norm", lambda x, w: ag.nn.functional.rms_norm(x, (4,), w, 1e-3), lambda x, w: _normal(x, (1,), w, 0, 1e-3, False), ((5, 4), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
+add("batch_norm", lambda x, w, b: ag.nn.functional.batch_norm(x, None, None, w, b, True), lambda x, w, b: _normal(x, (0, 2), w.reshape(-1, 1), b.reshape(-1, 1)), ((4, 3, 2), "real"), ((3,), "real"), ((3,), "real"), op="normalize_channels", tol=_NORMS)
+add("batch_norm[rows]", lambda x, w, b: ag.nn.functional.batch_norm(x, None, None, w, b, True), lambda x, w, b: _normal(x, (0,), w, b), ((6, 3), "real"), ((3,), "real"), ((3,), "real"), op="normalize_channels", tol=_NORMS)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from replaying import Stories, batch, compare, network, seen, trainer
 
 import autograd_cy as ag
 from autograd_cy import nn
+from autograd_cy.nn import functional as F
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.data import DataLoader, TensorDataset
 from autograd_cy.engine.random import default_generator
@@ -49,6 +50,43 @@ LAYERS = {
     "Linear without bias": lambda: nn.Linear(4, 4, bias=False), "Flatten": nn.Flatten, "Flatten all": lambda: nn.Flatten(0),
     "Bilinear": lambda: Pairs(nn.Bilinear(4, 4, 4)), "Bilinear without bias": lambda: Pairs(nn.Bilinear(4, 4, 2, bias=False)),
     "Sequential": lambda: nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Tanh(), nn.Dropout(0.2)), nn.Identity()),
+    **{f"{cls.__name__}{more or ''}": lambda cls=cls, args=args, shape=shape, more=more: Shaped(cls(*args, **more), *shape)
+       for cls, args, shape, more in (
+        (nn.Conv1d, (3, 2, 3), (2, 3, 4), {"padding": 1}), (nn.Conv1d, (3, 2, 2), (2, 3, 4), {"padding": "same", "padding_mode": "circular"}),
+        (nn.Conv2d, (2, 4, 2), (3, 2, 2, 2), {}), (nn.Conv2d, (2, 4, 2), (3, 2, 2, 2), {"groups": 2, "padding": 1, "stride": 2}),
+        (nn.Conv2d, (2, 2, 2), (3, 2, 2, 2), {"groups": 2, "padding": 1, "padding_mode": "reflect"}),
+        (nn.Conv2d, (6, 2, 1), (1, 6, 2, 2), {"bias": False}), (nn.Conv3d, (1, 2, 2), (3, 1, 2, 2, 2), {"padding": 1}),
+        (nn.ConvTranspose1d, (3, 2, 3), (2, 3, 4), {"stride": 2}), (nn.ConvTranspose2d, (2, 4, 2), (3, 2, 2, 2), {"groups": 2}),
+        (nn.ConvTranspose3d, (1, 2, 2), (3, 1, 2, 2, 2), {}), (nn.Unfold, (2,), (3, 2, 2, 2), {"padding": 1}),
+        (nn.Fold, ((2, 3), 2), (3, 4, 2), {}),
+        (nn.MaxPool1d, (2,), (2, 3, 4), {}), (nn.MaxPool2d, (2, 1), (3, 1, 4, 2), {}), (nn.MaxPool3d, (2,), (3, 1, 2, 2, 2), {}),
+        (nn.AvgPool1d, (2,), (2, 3, 4), {}), (nn.AvgPool2d, (2, 1, 1), (3, 1, 4, 2), {}), (nn.AvgPool3d, (2,), (3, 1, 2, 2, 2), {}),
+        (nn.LPPool1d, (2, 2), (2, 3, 4), {}), (nn.LPPool2d, (2, 2), (3, 1, 4, 2), {}), (nn.LPPool3d, (2, 2), (3, 1, 2, 2, 2), {}),
+        (nn.AdaptiveMaxPool1d, (3,), (2, 3, 4), {}), (nn.AdaptiveMaxPool2d, (1,), (3, 1, 4, 2), {}),
+        (nn.AdaptiveMaxPool3d, (1,), (3, 1, 2, 2, 2), {}), (nn.AdaptiveAvgPool1d, (3,), (2, 3, 4), {}),
+        (nn.AdaptiveAvgPool2d, (1,), (3, 1, 4, 2), {}), (nn.AdaptiveAvgPool3d, (1,), (3, 1, 2, 2, 2), {}),
+        (nn.Upsample, (), (3, 1, 4, 2), {"scale_factor": 2}), (nn.Upsample, (), (3, 1, 4, 2), {"size": 3, "mode": "bicubic"}),
+        (nn.UpsamplingNearest2d, (3,), (3, 1, 4, 2), {}), (nn.UpsamplingBilinear2d, (3,), (3, 1, 4, 2), {}),
+        (nn.PixelShuffle, (2,), (1, 4, 3, 2), {}), (nn.PixelUnshuffle, (2,), (3, 1, 2, 4), {}), (nn.ChannelShuffle, (2,), (2, 4, 3), {}),
+        (nn.BatchNorm1d, (4,), (6, 4), {}), (nn.BatchNorm1d, (3,), (2, 3, 4), {"momentum": None}),
+        (nn.BatchNorm2d, (3,), (2, 3, 2, 2), {"affine": False}), (nn.BatchNorm3d, (1,), (3, 1, 2, 2, 2), {"track_running_stats": False}),
+        (nn.InstanceNorm1d, (3,), (2, 3, 4), {}), (nn.InstanceNorm2d, (3,), (2, 3, 2, 2), {"affine": True, "track_running_stats": True}),
+        (nn.InstanceNorm3d, (1,), (3, 1, 2, 2, 2), {}), (nn.GroupNorm, (2, 4), (3, 4, 2), {}), (nn.LayerNorm, (4,), (6, 4), {}),
+        (nn.LayerNorm, ((2, 4),), (3, 2, 4), {"bias": False}), (nn.RMSNorm, (4,), (6, 4), {}), (nn.LocalResponseNorm, (2,), (2, 3, 4), {}))},
+    "Dropout1d": lambda: Shaped(nn.Dropout1d(0.4), 2, 3, 4), "Dropout2d": lambda: Shaped(nn.Dropout2d(0.4), 3, 2, 2, 2),
+    "Dropout3d": lambda: Shaped(nn.Dropout3d(0.4), 3, 1, 2, 2, 2), "Dropout1d inplace": lambda: nn.Dropout1d(0.4, inplace=True),
+    "AlphaDropout": lambda: nn.AlphaDropout(0.3), "FeatureAlphaDropout": lambda: Shaped(nn.FeatureAlphaDropout(0.3), 2, 3, 4),
+    "Unflatten": lambda: nn.Unflatten(1, (2, 2)), "Softmax2d": lambda: Shaped(nn.Softmax2d(), 3, 2, 2, 2),
+    "PairwiseDistance": lambda: Pairs(nn.PairwiseDistance()), "CosineSimilarity": lambda: Pairs(nn.CosineSimilarity()),
+    "ParameterDict": lambda: Weights({"w": nn.Parameter(ag.randn(4, 4)), "b": nn.Parameter(ag.randn(4))}),
+    "RNN": lambda: First(nn.RNN(4, 3, 2)), "GRU": lambda: First(nn.GRU(4, 3, bidirectional=True)), "RNNCell": lambda: nn.RNNCell(4, 3),
+    "RNNBase": lambda: First(nn.RNNBase("GRU", 4, 3)), "LSTM": lambda: First(nn.LSTM(4, 3, 2, proj_size=2)),
+    "LSTMCell": lambda: First(nn.LSTMCell(4, 3)), "GRUCell": lambda: nn.GRUCell(4, 3),
+    "MultiheadAttention": lambda: First(nn.MultiheadAttention(4, 2, dropout=0.2), 3), "Attention by function": lambda: Attending(),
+    "TransformerEncoder": lambda: Shaped(nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6), 2, nn.LayerNorm(4)), 2, 3, 4),
+    "TransformerDecoder": lambda: Pairs(nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 6, norm_first=True), 1)),
+    **{f"MaxUnpool{d}d": lambda d=d: Shaped(Unpooled(d), *(2, 3, 4) if d == 1 else (3, 2, 2, 2) if d == 2 else (3, 1, 2, 2, 2))
+       for d in (1, 2, 3)},
     "ModuleList": lambda: Listed(4), "ModuleDict": lambda: Named(), "ParameterList": lambda: Weights(), "shared layer": lambda: Shared(),
 }
 
@@ -62,6 +100,29 @@ class Pairs(nn.Module):
 
     def forward(self, x):
         return self.layer(x, x * 0.5 + 1)
+
+
+class Shaped(nn.Module):
+    """A layer on the same numbers in another shape."""
+
+    def __init__(self, layer, *shape):
+        super().__init__()
+        self.layer, self.shape = layer, shape
+
+    def forward(self, x):
+        return self.layer(x.reshape(self.shape)).flatten(1)
+
+
+class Unpooled(nn.Module):
+    """The largest elements at their places, and zeros."""
+
+    def __init__(self, dims):
+        super().__init__()
+        self.pool = getattr(nn, f"MaxPool{dims}d")(2, return_indices=True)
+        self.unpool = getattr(nn, f"MaxUnpool{dims}d")(2)
+
+    def forward(self, x):
+        return self.unpool(*self.pool(x)) * 2
 
 
 class Listed(nn.Module):
@@ -88,12 +149,35 @@ class Named(nn.Module):
 
 
 class Weights(nn.Module):
-    def __init__(self):
+    def __init__(self, named=None):
         super().__init__()
-        self.weights = nn.ParameterList([nn.Parameter(ag.randn(4, 4)), nn.Parameter(ag.randn(4))])
+        if named:
+            self.weights = nn.ParameterDict(named)
+        else:
+            self.weights = nn.ParameterList([nn.Parameter(ag.randn(4, 4)), nn.Parameter(ag.randn(4))])
+        self.keys = list(named or range(2))
 
     def forward(self, x):
-        return (x @ self.weights[0] + self.weights[1]).sigmoid()
+        return (x @ self.weights[self.keys[0]] + self.weights[self.keys[1]]).sigmoid()
+
+
+class First(nn.Module):
+    """The first result of a layer of one input, given several times."""
+
+    def __init__(self, layer, times=1):
+        super().__init__()
+        self.layer, self.times = layer, times
+
+    def forward(self, x):
+        return self.layer(*[x] * self.times)[0]
+
+
+class Attending(nn.Module):
+    def forward(self, x):
+        q = x.reshape(2, 3, 4)
+        mask = ag.tensor([[True, False, True], [False, False, False], [True, True, True]])
+        parts = [F.scaled_dot_product_attention(q, q, q, mask), F.scaled_dot_product_attention(q, q * 2, q, is_causal=True, dropout_p=0.2)]
+        return ag.cat(parts)
 
 
 class Shared(nn.Module):
@@ -165,7 +249,7 @@ def test_layers_by_themselves(name):
             yield y, layer
             layer.zero_grad()
     # The result may be the argument, a view of it, or written over it: right, or refused.
-    special = "inplace" in name or name.startswith(("Identity", "Flatten", "Dropout"))
+    special = "inplace" in name or "Dropout" in name or name.startswith(("Identity", "Flatten", "Unflatten"))
     with contextlib.suppress(CaptureError) if special else contextlib.nullcontext():
         compare(tale)
 
@@ -174,6 +258,7 @@ def test_layers_by_themselves(name):
 
 WEIGHT = [0.5, 1.0, 2.0]
 REAL, CLASS, ODDS = (lambda k: numbers(k + 9, 6, 3)), (lambda k: classes(k, 6)), (lambda k: odds(k, 6, 3))
+SIGNS = lambda k: ag.tensor(np.random.default_rng(600 + k).choice([-1.0, 1.0], (6, 3)).astype("f4"))
 LOSSES = {
     "MSELoss": (nn.MSELoss, {}, REAL), "L1Loss": (nn.L1Loss, {}, REAL), "BCELoss": (nn.BCELoss, {}, ODDS),
     "BCELoss weight": (nn.BCELoss, {"weight": WEIGHT}, ODDS), "BCEWithLogitsLoss": (nn.BCEWithLogitsLoss, {}, ODDS),
@@ -182,10 +267,21 @@ LOSSES = {
     "CrossEntropyLoss ignored": (nn.CrossEntropyLoss, {"ignore_index": 1}, CLASS),
     "CrossEntropyLoss smoothing": (nn.CrossEntropyLoss, {"label_smoothing": 0.1}, CLASS),
     "CrossEntropyLoss probabilities": (nn.CrossEntropyLoss, {}, lambda k: odds(k, 6, 3).softmax(1)),
+    "SmoothL1Loss": (nn.SmoothL1Loss, {"beta": 0.5}, REAL), "HuberLoss": (nn.HuberLoss, {"delta": 0.7}, REAL),
+    "KLDivLoss": (nn.KLDivLoss, {}, ODDS), "PoissonNLLLoss": (nn.PoissonNLLLoss, {"full": True}, ODDS),
+    "GaussianNLLLoss": (nn.GaussianNLLLoss, {}, lambda k: (REAL(k), ODDS(k))), "HingeEmbeddingLoss": (nn.HingeEmbeddingLoss, {}, SIGNS),
+    "MarginRankingLoss": (nn.MarginRankingLoss, {"margin": 0.1}, lambda k: (REAL(k), SIGNS(k))), "SoftMarginLoss": (nn.SoftMarginLoss, {}, SIGNS),
+    "CosineEmbeddingLoss": (nn.CosineEmbeddingLoss, {}, lambda k: (REAL(k), SIGNS(k)[:, 0])),
+    "MultiLabelMarginLoss": (nn.MultiLabelMarginLoss, {}, lambda k: classes(k, 6, 3) - 1), "MultiMarginLoss": (nn.MultiMarginLoss, {}, CLASS),
+    "MultiMarginLoss weight": (nn.MultiMarginLoss, {"weight": WEIGHT, "p": 2}, CLASS),
+    "MultiLabelSoftMarginLoss": (nn.MultiLabelSoftMarginLoss, {"weight": WEIGHT}, ODDS),
+    "TripletMarginLoss": (nn.TripletMarginLoss, {"swap": True}, lambda k: (REAL(k), ODDS(k))),
+    "TripletMarginWithDistanceLoss": (nn.TripletMarginWithDistanceLoss, {}, lambda k: (REAL(k), ODDS(k))),
     "NLLLoss": (nn.NLLLoss, {}, CLASS), "NLLLoss weight": (nn.NLLLoss, {"weight": WEIGHT, "ignore_index": 2}, CLASS),
 }
 
 
+@pytest.mark.filterwarnings("ignore:reduction. 'mean'")
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses(name, reduction):
@@ -200,7 +296,7 @@ def test_losses(name, reduction):
             optimizer.zero_grad()
             out = model(x)
             out = out.sigmoid() if cls is nn.BCELoss else out.log_softmax(1) if cls is nn.NLLLoss else out
-            loss = criterion(out, y)
+            loss = criterion(out, *y if isinstance(y, tuple) else [y])
             loss.mean().backward()
             optimizer.step()
             return loss
@@ -208,7 +304,8 @@ def test_losses(name, reduction):
         for k in range(8):
             yield step(batch(k)[0], target(k)), model, optimizer
             out = (odds(k, 6, 3) if cls is nn.BCELoss else numbers(k, 6, 3)).requires_grad_()
-            loss = alone(out, target(k))
+            y = target(k)
+            loss = alone(out, *y if isinstance(y, tuple) else [y])
             loss.backward(ag.ones_like(loss))
             yield loss, out
     compare(tale)

@@ -34,7 +34,15 @@ REACHED_BY = {
     "index_put": "test_inplace.py",
     "index_fill": "test_inplace.py",
     "copy": "test_inplace.py",
+    "recurrence": "cumprod",
+    "median_of_all": "median",
     "captured": "test_compiled_functions.py",
+    "custom": "test_custom_functions.py",
+    "convolution_weight": "convolution",
+    "put_planes": "max_pool",
+    "take_planes": "max_pool",
+    "average_windows_back": "average_windows",
+    "resample_back": "resample",
 }
 # Samples of names that are compositions of rows.
 COMPOSED = {
@@ -55,6 +63,25 @@ COMPOSED = {
     "cat",
     "stack",
     "isclose",
+    "quantile",
+    "diff",
+    "trapezoid",
+    "cumulative_trapezoid",
+    "nanmean",
+    "msort",
+    "argsort",
+    "count_nonzero",
+    "aminmax",
+    "var_mean",
+    "std_mean",
+    "unique",
+    "unique_consecutive",
+    "histc",
+    "histogram",
+    "searchsorted",
+    "bucketize",
+    "isin",
+    "argwhere",
     "ldexp",
     "entr",
     "ndtr",
@@ -127,7 +154,8 @@ def run(sample, dtype, shapes, record):
 def test_loop_equals_rule(sample, dtype):
     """The generated loop of a derivative and the same rule run on tensors give the same bytes.
 
-    A kernel row's rule is other arithmetic than its kernel where that saves work: cross entropy agrees to a few ULP.
+    A kernel row's rule is other arithmetic than its kernel where that saves work: cross entropy agrees to a few ULP, norms do
+    in proportion to the largest gradient.
     """
     shapes = [(3, 37)] * len(sample.inputs) if sample.elementwise else None
     loops, rules = run(sample, dtype, shapes, False)[1], run(sample, dtype, shapes, True)[1]
@@ -135,6 +163,10 @@ def test_loop_equals_rule(sample, dtype):
         if sample.op == "cross_entropy":
             eps = np.finfo(dtype).eps
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 8 * eps, 4 * eps, err_msg=sample.name)
+            continue
+        if sample.op in ("normalize_rows", "normalize_channels"):
+            eps = 64 * np.finfo(dtype).eps
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), eps, eps, err_msg=sample.name)
             continue
         assert same_bytes(a, b), f"{sample.name}: largest difference {np.abs(a.detach().numpy() - b.detach().numpy()).max()}"
 
@@ -166,7 +198,7 @@ from samples import SAMPLES, outputs
 from test_table import run
 import autograd_cy as ag
 for s in SAMPLES:
-    if s.op in ("matmul", "linear", "inv") or "float32" not in s.dtypes:
+    if s.op in ("matmul", "linear", "inv", "convolution", "convolution_input") or "float32" not in s.dtypes:
         continue
     h = hashlib.sha256()
     for dtype in ("float32", "float64"):

@@ -14,3 +14,7 @@ class DTypeError(TypeError, RuntimeError):
 
 class CaptureError(RuntimeError):
     """A captured step does something that its replay could not repeat faithfully; the message names the line."""
+
+
+class LinAlgError(RuntimeError):
+    """A matrix without what was asked for: an inverse, a Cholesky factor; or a decomposition that did not converge."""

@@ -10,16 +10,18 @@ from autograd_cy.array.layout cimport same_shape
 from autograd_cy.engine.modes cimport swap_grad_mode
 from autograd_cy.engine.node cimport Node, node_description
 from autograd_cy.engine.operands cimport number_tensor
+from autograd_cy.engine.hooks cimport run_accumulated_hooks, run_leaf_hooks, switches
 from autograd_cy.engine.passes cimport (
-    Pass, accumulate, contribute, find_needed, give_back, give_grad, pending_of, private_copy, run_iterative, take_pass,
+    Pass, accumulate, contribute, drop, find_needed, give_back, give_grad, pending_of, private_copy, run_iterative, take_pass,
 )
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.recursion cimport run_recursive
-from autograd_cy.engine.tensor cimport Tensor
+from autograd_cy.engine.tensor cimport HOOKED, Tensor
 from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
+from autograd_cy.engine.hooks import trace_of
 
 cdef enum:
     ITERATIVE = 0
@@ -51,15 +53,23 @@ cdef int explain(Pass run, object error) except -1:
         description = node_description(<Node> run.running)
         if description not in str(error):
             error.add_note(f"in the backward pass of {description}")
+        trace = trace_of(<Node> run.running)
+        if trace is not None:
+            error.add_note("the forward call was:\n" + trace)
     return 0
 
 
 cdef int finish(Pass run) except -1:
-    """Give the leaves their gradients: into `captures` where asked for, else into grad."""
+    """Give the leaves their gradients: into `captures` where asked for, else into grad. All hooks that may fail come before."""
     cdef PyObject* leaf
     cdef PyObject* total
     cdef PyObject** place
     cdef Py_ssize_t i
+    cdef list accumulated = None
+    if switches.leaf_hooks:
+        accumulated = call_leaf_hooks(run)
+    if run.retained is not None:
+        keep_retained(run)
     for i in range(run.n_leaves):
         leaf = run.leaves[i]
         place = &(<Tensor> leaf).pending_one if run.fast else pending_of(run, leaf)
@@ -81,6 +91,36 @@ cdef int finish(Pass run) except -1:
             Py_DECREF(<object> leaf)
     if run.fast:
         run.n_leaves = 0
+    if accumulated is not None:
+        for t in accumulated:
+            run_accumulated_hooks(<Tensor> t)
+    return 0
+
+
+cdef list call_leaf_hooks(Pass run):
+    """Let hooks see, and replace, what leaves are about to get. The leaves with hooks, None if no `grad` is about to change."""
+    cdef PyObject* leaf
+    cdef PyObject** place
+    cdef Py_ssize_t i
+    cdef list found = []
+    drop(&run.running)                           # errors are not that operation's
+    for i in range(run.n_leaves):
+        leaf = run.leaves[i]
+        if (<Tensor> leaf).flags & HOOKED:
+            place = &(<Tensor> leaf).pending_one if run.fast else pending_of(run, leaf)
+            if place[0] != NULL:
+                run_leaf_hooks(<Tensor> leaf, place)
+                found.append(<object> leaf)
+    return found if found and run.captures is None else None
+
+
+cdef int keep_retained(Pass run) except -1:
+    """Put the gradients of inner tensors that keep them into grad."""
+    cdef list retained = run.retained
+    run.retained = None
+    for tensor, g in retained:
+        Py_INCREF(g)
+        accumulate(<Tensor> tensor, <PyObject*> g, run.create_graph)
     return 0
 
 
@@ -216,6 +256,9 @@ cdef int run_backward(list roots, list seeds, object retain_graph, bint create_g
                 if value is not None:
                     Py_INCREF(value)
                     accumulate(<Tensor> t, <PyObject*> value, create_graph)
+            for t in chosen:
+                if (<Tensor> t).node == NULL and (<Tensor> t).flags & HOOKED and run.captures[key_of(t)] is not None:
+                    run_accumulated_hooks(<Tensor> t)
     except Exception as error:
         explain(run, error)
         raise

@@ -13,12 +13,12 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.array.storage cimport (
     CAPTURED, Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
 )
-from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, copy_into, copy_of
-from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, wants_grad
+from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.shape cimport need_tensor, own
-from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
+from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, tensor_wrap, watch
 from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.errors import ShapeError
@@ -137,11 +137,35 @@ def copied_with_storage(Tensor x, dict memo):
     return own(tensor_wrap(copied.storage, x.layout, copied.storage.data + (x.data - x.storage.data), x.dtype_))
 
 
+def show_as(Tensor x, Tensor view, str name):
+    """Let x show its memory, and have the history, as the view of it does: t_, squeeze_ ... RuntimeError for leaves that require gradients."""
+    cdef PyObject* node
+    cdef int k
+    escape(name + "()")
+    refuse_inplace(x, name)
+    if view.node == NULL and x.node != NULL:
+        raise RuntimeError(f"{name}: a tensor with a history needs recording switched on")
+    layout_incref(view.layout)
+    layout_decref(x.layout)
+    x.layout, x.data = view.layout, view.data
+    if view.node != NULL:
+        node, k = view.node, view.output_nr
+        view.node = NULL
+        Py_XDECREF(x.node)
+        x.node = NULL
+        set_history(<PyObject*> x, node, k)
+        if x.flags & RETAINS_GRAD:
+            watch(x)
+    return x
+
+
 def drop_history(Tensor x):
     """Make x a leaf that requires no gradient."""
     cdef PyObject* node = x.node
     if x.base != NULL:
         raise RuntimeError("detach_: a view can't be detached in place; use detach()")
+    if modes.observer != NULL:
+        notice("detach", x)
     x.node = NULL
     x.needs_grad = 0
     Py_XDECREF(node)

@@ -1,83 +1,115 @@
-# Elements chosen by an index along one dimension: gather, and put, which is its gradient.
+# Elements chosen and written by an index along one dimension: gather, index_select, embedding; scatter, scatter_add, scatter_reduce,
+# index_add, index_copy, index_fill.
 #
-# Relies on array, kernels/index, shape, record. methods.py puts gather into Tensor; the rules of the table call both.
+# Relies on array, kernels/moving, routines, shape, record. methods.py puts the functions into Tensor; the rules of the table call gather
+# and put. An index of one dimension (index_select ...) is an index of the whole shape that repeats itself, with stride 0.
+
+import autograd_cy.kernels.moving  # noqa: F401  adds its routines
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
-from autograd_cy.array.layout cimport strides_of
-from autograd_cy.engine.operands cimport contiguous_of, converted
-from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.shape cimport axis_of, own
-from autograd_cy.engine.tensor cimport Tensor, tensor_new
-from autograd_cy.kernels.table cimport ALL_VECTORS, K, recording, run_loop
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT32, INT64, MAX_NDIM
+from autograd_cy.array.layout cimport (
+    OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand, layout_incref, layout_strided,
+    same_shape, strides_of,
+)
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.node cimport Node, node_new, remember_line
+from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
+from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, wants_grad
+from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.shape cimport axis_of, need_tensor, own, read_shape
+from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.choose import where_rows
-from autograd_cy.engine.creation import zeros_code
+from autograd_cy.engine.shape import slice_axes
 from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.ops import loop_id
+from autograd_cy.kernels.table import routine_number
 
-cdef int GATHER = OPCODES["gather"], PUT = OPCODES["put"]
-cdef int ADD_LOOP = loop_id("add")
+cdef int GATHER = OPCODES["gather"], PUT = OPCODES["put"], EMBEDDING = OPCODES["embedding"]
+cdef int SCATTER = OPCODES["scatter"], SCATTER_ADD = OPCODES["scatter_add"], SCATTER_REDUCE = OPCODES["scatter_reduce"]
+cdef int GATHER_ROUTINE = routine_number("moving.gather"), SCATTER_ROUTINE = routine_number("moving.scatter")
+cdef int WINNERS_ROUTINE = routine_number("moving.winners")
 
-
-cdef Tensor gather_offsets(Tensor x, Tensor places, int axis, str name):
-    """For every element of `places` (int64, contiguous): where x[..., place, ...] lies."""
-    cdef Tensor offsets = zeros_code(places.shape, INT64)
-    cdef Py_ssize_t counter[MAX_NDIM]
-    cdef Py_ssize_t base = 0, j
-    cdef long long place
-    cdef Py_ssize_t size = x.layout.dims[axis] if x.layout.ndim else 1
-    cdef Py_ssize_t stride = strides_of(x.layout)[axis] if x.layout.ndim else 0
-    cdef bint captured = recording()      # then `offsets` first gets what the other axes add: a constant of the step
-    cdef int i
-    for i in range(places.layout.ndim):
-        counter[i] = 0
-    for j in range(places.layout.numel):
-        place = (<long long*> places.data)[j]
-        if not 0 <= place < size:
-            raise IndexError(f"{name}: index {place} is out of range for dim {axis} of size {size}")
-        (<Py_ssize_t*> offsets.data)[j] = base if captured else base + place * stride
-        i = places.layout.ndim - 1
-        while i >= 0:
-            counter[i] += 1
-            if i != axis:
-                base += strides_of(x.layout)[i]
-            if counter[i] < places.layout.dims[i]:
-                break
-            if i != axis:
-                base -= strides_of(x.layout)[i] * counter[i]
-            counter[i] = 0
-            i -= 1
-    return by_kernels(offsets, places, size, stride) if captured else offsets
+cdef enum:                    # Kind in kernels/moving
+    COPY = 0
+    ADD = 1
 
 
-cdef Tensor by_kernels(Tensor base, Tensor places, Py_ssize_t size, Py_ssize_t stride):
-    """base + places * stride, by kernels that a replay can repeat and that refuse what is out of range there."""
-    cdef Tensor positive = own(contiguous_of(where_rows(places < 0, size, places)))      # K.index_offsets would take -1 for the last
-    cdef Tensor steps = own(tensor_new(base.layout, INT64))
-    cdef Tensor offsets = own(tensor_new(base.layout, INT64))
-    cdef const long long* arrays[1]
-    cdef char* p[3]
-    arrays[0] = <const long long*> positive.data
-    K.index_offsets(base.layout.numel, 1, arrays, &size, &stride, <Py_ssize_t*> steps.data)
-    p[0], p[1], p[2] = offsets.data, base.data, steps.data
-    run_loop(ADD_LOOP, INT64, ALL_VECTORS, base.layout.numel, p, NULL)
-    return offsets
+# ---- arguments
+
+cdef Tensor int64_index(object given, str name):
+    cdef Tensor index = need_tensor(given, name)
+    if index.dtype_ != INT64 and index.dtype_ != INT32:
+        raise TypeError(f"{name}: the index must be int64, got {index.dtype.name}")
+    return index if index.dtype_ == INT64 else own(converted(index, INT64))
 
 
 cdef Tensor checked_places(Tensor x, object given, int axis, str name):
-    cdef Tensor places = <Tensor?> given
+    """The index of gather and scatter: as many dimensions as x, and beside dim `axis` not larger."""
+    cdef Tensor places = int64_index(given, name)
     cdef int i
-    if places.dtype_ != INT64 and places.dtype_ != INT32:
-        raise TypeError(f"{name}: the index must be int64, got {places.dtype.name}")
-    if max(places.layout.ndim, 1) != max(x.layout.ndim, 1):
+    if max(places.layout.ndim, 1) != max(x.layout.ndim, 1) and places.layout.numel:
         raise ShapeError(f"{name}: the index must have as many dimensions as the input, got shapes {places.shape} and {x.shape}")
     for i in range(min(places.layout.ndim, x.layout.ndim)):
         if i != axis and places.layout.dims[i] > x.layout.dims[i]:
             raise ShapeError(f"{name}: the index of shape {places.shape} is larger than the input of shape {x.shape} beside dim {axis}")
-    return own(contiguous_of(own(converted(places, INT64))))
+    return places
+
+
+cdef Tensor places_along(Tensor x, object given, int axis, str name):
+    """An index of one dimension, repeated to the shape of x beside dim `axis`."""
+    cdef Tensor index = int64_index(given, name)
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int i
+    if index.layout.ndim > 1:
+        raise IndexError(f"{name}: the index must have one dimension, got shape {index.shape}")
+    for i in range(x.layout.ndim):
+        shape[i], strides[i] = x.layout.dims[i], 0
+    if x.layout.ndim:
+        shape[axis] = index.layout.numel
+        strides[axis] = strides_of(index.layout)[0] if index.layout.ndim else 1
+    elif index.layout.numel != 1:
+        raise IndexError(f"{name}: a tensor of 0 dimensions takes an index of one element, got shape {index.shape}")
+    return own(tensor_alias(index, layout_strided(x.layout.ndim, shape, strides), index.data))
+
+
+cdef Tensor with_dims(Tensor t):
+    """A tensor of 0 dimensions as one of one dimension, for routines."""
+    cdef Py_ssize_t one = 1
+    return t if t.layout.ndim else own(tensor_alias(t, layout_contiguous(1, &one), t.data))
+
+
+cdef Tensor number_like(Tensor x, object value, Layout* layout, str name):
+    """A number (or 0-d tensor without a gradient) in the dtype of x, seen in the shape of `layout`."""
+    cdef Tensor v = own(as_operand_tensor(<PyObject*> value, x.dtype_))
+    if v.layout.ndim:
+        raise TypeError(f"{name}: expected a number or a tensor, got {value!r}")
+    v = own(converted(v, x.dtype_))
+    return own(tensor_alias(v, layout_expand(v.layout, layout.ndim, layout.dims), v.data))
+
+
+# ---- gather
+
+cdef object gathered(Tensor x, Tensor places, int axis, PyObject* index):
+    cdef PyObject* arrays[3]
+    cdef PyObject* inputs[2]
+    cdef Py_ssize_t along = axis
+    cdef Layout* layout = layout_contiguous_like(places.layout)
+    cdef Tensor out = own(tensor_new(layout, x.dtype_))
+    cdef Tensor a = with_dims(x), o = with_dims(out), p = with_dims(places)
+    layout_decref(layout)
+    arrays[0], arrays[1], arrays[2] = <PyObject*> o, <PyObject*> a, <PyObject*> p
+    if out.layout.numel:
+        run_routine(GATHER_ROUTINE, arrays, 1, &along)
+    if x.dtype_ <= FLOAT64:
+        inputs[0], inputs[1] = <PyObject*> x, index
+        if any_wants_grad(1, inputs):
+            attrs = (axis,)
+            record(GATHER, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
+    return out
 
 
 def gather(x, dim, index):
@@ -85,18 +117,10 @@ def gather(x, dim, index):
 
     Raises IndexError for indices out of range, ValueError where shapes, TypeError where dtypes do not fit.
     """
-    cdef Tensor t = <Tensor?> x
+    cdef Tensor t = need_tensor(x, "gather")
     cdef int axis = axis_of(dim, t.layout.ndim, "gather")
     cdef Tensor places = checked_places(t, index, axis, "gather")
-    cdef Tensor offsets = gather_offsets(t, places, axis, "gather")
-    cdef Tensor out = own(tensor_new(places.layout, t.dtype_))
-    cdef PyObject* inputs[2]
-    K.gather(itemsize_of(t.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, 0, NULL, NULL, t.data, out.data)
-    inputs[0], inputs[1] = <PyObject*> t, <PyObject*> index
-    if t.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
-        attrs = (axis,)
-        record(GATHER, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
-    return out
+    return gathered(t, places, axis, <PyObject*> places)
 
 
 def rule_gather(x, index, dim):
@@ -104,17 +128,320 @@ def rule_gather(x, index, dim):
     return gather(x, dim, index)
 
 
+def index_select(input, dim, index):
+    """The slices of dim that `index` (of one dimension) names. Duplicates add up in the gradient.
+
+    Raises IndexError for indices out of range.
+    """
+    cdef Tensor t = need_tensor(input, "index_select")
+    cdef int axis = axis_of(dim, t.layout.ndim, "index_select")
+    cdef Tensor places = places_along(t, index, axis, "index_select")
+    return gathered(t, places, axis, <PyObject*> places)
+
+
 def put(Tensor g, Tensor index, shape, dim):
     """g added into zeros at index along dim: the gradient of gather."""
-    cdef Tensor out = zeros_code(shape, g.dtype_)
-    cdef int axis = axis_of(dim, out.layout.ndim, "gather")
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Layout* layout = layout_contiguous(read_shape(shape, sizes, "gather"), sizes)
+    cdef Tensor out = own(tensor_new(layout, g.dtype_))
+    cdef int axis = axis_of(dim, layout.ndim, "gather")
     cdef Tensor places = checked_places(out, index, axis, "gather")
-    cdef Tensor offsets = gather_offsets(out, places, axis, "gather")
-    cdef Tensor values = own(contiguous_of(g))
     cdef PyObject* inputs[2]
-    K.scatter_add(g.dtype_, offsets.layout.numel, <const Py_ssize_t*> offsets.data, 0, NULL, NULL, values.data, out.data)
+    layout_decref(layout)
+    set_to_zero(out)
+    write(out, places, g, axis, ADD)
     inputs[0], inputs[1] = <PyObject*> g, <PyObject*> index
     if any_wants_grad(1, inputs):
         attrs = (shape, axis)
         record(PUT, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
     return out
+
+
+def embedding_row(Tensor weight, object given, object padding, object scale):
+    """weight[index]: rows of a matrix, for any shape of the index."""
+    cdef Tensor index = own(contiguous_of(int64_index(given, "embedding")))
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[2]
+    cdef PyObject* arrays[3]
+    cdef PyObject* inputs[2]
+    cdef Py_ssize_t axis = 0
+    cdef Layout* layout
+    cdef Tensor out, rows, places
+    cdef int i, ndim = index.layout.ndim
+    if weight.layout.ndim != 2:
+        raise ShapeError(f"embedding: the weight must be a matrix, got shape {weight.shape}")
+    if ndim == MAX_NDIM:
+        raise ShapeError(f"embedding: a tensor has at most {MAX_NDIM} dimensions")
+    for i in range(ndim):
+        shape[i] = index.layout.dims[i]
+    shape[ndim] = weight.layout.dims[1]
+    layout = layout_contiguous(ndim + 1, shape)
+    out = own(tensor_new(layout, weight.dtype_))
+    layout_decref(layout)
+    if out.layout.numel:
+        shape[0], shape[1], strides[0], strides[1] = index.layout.numel, weight.layout.dims[1], 1, 0
+        places = own(tensor_alias(index, layout_strided(2, shape, strides), index.data))
+        rows = own(tensor_alias(out, layout_contiguous(2, shape), out.data))
+        arrays[0], arrays[1], arrays[2] = <PyObject*> rows, <PyObject*> weight, <PyObject*> places
+        run_routine(GATHER_ROUTINE, arrays, 1, &axis)
+    inputs[0], inputs[1] = <PyObject*> weight, <PyObject*> index
+    if weight.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+        attrs = (padding, scale)
+        record(EMBEDDING, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+# ---- scatter
+
+cdef int write(Tensor out, Tensor places, Tensor v, int axis, int kind) except -1:
+    """The elements of `out` at the places changed by v, which has the shape of `places`."""
+    cdef PyObject* arrays[3]
+    cdef Py_ssize_t ints[2]
+    cdef Tensor o = with_dims(out), s = with_dims(v), p = with_dims(places)
+    ints[0], ints[1] = axis, kind
+    arrays[0], arrays[1], arrays[2] = <PyObject*> o, <PyObject*> s, <PyObject*> p
+    if p.layout.numel:
+        run_routine(SCATTER_ROUTINE, arrays, 2, ints)
+    return 0
+
+
+cdef Tensor copied(Tensor x):
+    """A contiguous copy without history."""
+    cdef Layout* layout = layout_contiguous_like(x.layout)
+    cdef Tensor out = own(copy_of(x, layout))
+    layout_decref(layout)
+    return out
+
+
+cdef object scattered(Tensor x, Tensor places, Tensor v, int axis, int kind, bint inplace, str name):
+    cdef int opcode = SCATTER if kind == COPY else SCATTER_ADD
+    cdef PyObject* inputs[3]
+    cdef PyObject* o
+    cdef Tensor out
+    cdef bint recorded
+    attrs = (axis,)
+    inputs[0], inputs[1], inputs[2] = <PyObject*> x, NULL, <PyObject*> v
+    recorded = x.dtype_ <= FLOAT64 and (wants_grad(x) or wants_grad(v)) and grad_enabled()
+    if not inplace:
+        out = copied(x)
+        write(out, places, v, axis, kind)
+        if recorded:
+            inputs[1] = <PyObject*> places
+            record(opcode, <PyObject*> out, 3, inputs, <PyObject*> attrs, NULL)
+        return out
+    refuse_inplace(x, name)
+    if x.layout.flags & OVERLAPPING and x.layout.numel:
+        raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
+    write(x, copied(places) if places.storage == x.storage else places, copied(v) if v.storage == x.storage else v, axis, kind)
+    x.storage.version += 1
+    if recorded:
+        o = node_new(opcode, 3, 2)
+        set_edge(&(<Node> o).edges[0], x)
+        set_edge(&(<Node> o).edges[1], places)
+        set_edge(&(<Node> o).edges[2], v)
+        save_tensor(<Node> o, 1, places)
+        Py_INCREF(attrs)
+        (<Node> o).attrs = <PyObject*> attrs
+        remember_line(<Node> o)
+        rewrite_history(x, o)
+    return x
+
+
+cdef Tensor source_for(Tensor x, object given, Tensor places, str name):
+    """What scatter writes: a tensor at least as large as the index, cut to its shape; or a number."""
+    cdef Tensor v
+    cdef list index = []
+    cdef bint larger = False
+    cdef int i
+    if not isinstance(given, Tensor):
+        return number_like(x, given, places.layout, name)
+    v = given
+    if v.dtype_ != x.dtype_:
+        raise RuntimeError(f"{name}: expected src of the input's dtype {x.dtype.name}, got {v.dtype.name}")
+    if same_shape(v.layout, places.layout):
+        return v
+    if max(v.layout.ndim, 1) != max(places.layout.ndim, 1) and places.layout.numel:
+        raise ShapeError(f"{name}: src of shape {v.shape} and index of shape {places.shape} must have as many dimensions")
+    if places.layout.numel == 0:
+        return own(tensor_alias(v, share(places.layout), v.data))
+    for i in range(places.layout.ndim):
+        if i < v.layout.ndim and places.layout.dims[i] > v.layout.dims[i]:
+            raise ShapeError(f"{name}: the index of shape {places.shape} is larger than src of shape {v.shape}")
+        larger = larger or i < v.layout.ndim and v.layout.dims[i] > places.layout.dims[i]
+        index.append((0, places.layout.dims[i], 1))
+    return slice_axes(v, tuple(index[:v.layout.ndim]), places.shape if not larger else None)
+
+
+cdef Layout* share(Layout* layout) noexcept:
+    layout_incref(layout)
+    return layout
+
+
+cdef object any_scatter(object input, object dim, object index, object src, object value, object reduce, bint inplace, str name):
+    cdef Tensor t = need_tensor(input, name)
+    cdef int axis = axis_of(dim, t.layout.ndim, name)
+    cdef Tensor places = checked_places(t, index, axis, name)
+    cdef Tensor v
+    if (src is None) == (value is None):
+        raise TypeError(f"{name}: expected either src or value")
+    v = source_for(t, value if src is None else src, places, name)
+    if reduce is None:
+        return scattered(t, places, v, axis, COPY, inplace, name)
+    if reduce == "add":
+        return scattered(t, places, v, axis, ADD, inplace, name)
+    if reduce != "multiply":
+        raise RuntimeError(f"{name}: reduce must be either add or multiply, got {reduce!r}")
+    out = reduced_row(t, places, v, "prod", axis, True)
+    return t.copy_(out) if inplace else out
+
+
+def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+    """input with src[i] (a tensor or number) at index[i] along dim. Of duplicates the last one remains and gets the gradient.
+
+    reduce: "add" or "multiply" combine with what is there. Raises IndexError for indices out of range, ValueError where shapes do not fit.
+    """
+    return any_scatter(input, dim, index, src, value, reduce, False, "scatter")
+
+
+def scatter_(input, dim, index, src=None, *, value=None, reduce=None):
+    """In place: src[i] at index[i] along dim."""
+    return any_scatter(input, dim, index, src, value, reduce, True, "scatter_")
+
+
+def scatter_add(input, dim, index, src):
+    """input with src[i] added at index[i] along dim; duplicates add up."""
+    return any_scatter(input, dim, index, src, None, "add", False, "scatter_add")
+
+
+def scatter_add_(input, dim, index, src):
+    """In place: src[i] added at index[i] along dim."""
+    return any_scatter(input, dim, index, src, None, "add", True, "scatter_add_")
+
+
+def scatter_zero(g, index, dim):
+    """g with zeros at index along dim, for rules."""
+    return any_scatter(g, dim, index, 0, None, None, False, "scatter")
+
+
+def scatter_winners(Tensor index, shape, int dim):
+    """Which elements scatter leaves in a tensor of that shape: the last one of each place. A bool tensor that broadcasts to index."""
+    cdef PyObject* arrays[2]
+    cdef Py_ssize_t ints[MAX_NDIM + 1]
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Tensor places = index
+    cdef Tensor out
+    cdef Layout* layout
+    cdef int i
+    for i in range(index.layout.ndim):            # an index that repeats itself is looked at once
+        sizes[i] = 1 if strides_of(index.layout)[i] == 0 and i != dim and index.layout.dims[i] else index.layout.dims[i]
+        ints[i + 1] = 1 if sizes[i] != index.layout.dims[i] else shape[i] if len(shape) else 1
+    if index.layout.ndim:
+        places = own(tensor_alias(index, layout_strided(index.layout.ndim, sizes, strides_of(index.layout)), index.data))
+    else:
+        ints[1] = 1
+    ints[0] = dim
+    layout = layout_contiguous_like(places.layout)
+    out = own(tensor_new(layout, BOOL))
+    layout_decref(layout)
+    o, p = with_dims(out), with_dims(places)
+    arrays[0], arrays[1] = <PyObject*> o, <PyObject*> p
+    if out.layout.numel:
+        run_routine(WINNERS_ROUTINE, arrays, 1 + max(index.layout.ndim, 1), ints)
+    return out
+
+
+cdef dict KINDS = {"prod": 2, "amax": 3, "amin": 4}
+
+
+def reduced_row(Tensor x, Tensor index, Tensor v, str kind, int dim, bint include_self):
+    """x combined with v at index along dim by a product, maximum or minimum; include_self: with what is there."""
+    cdef Tensor out = copied(x)
+    cdef PyObject* inputs[3]
+    if not include_self:
+        start = 1 if kind == "prod" else lowest(x) if kind == "amax" else highest(x)
+        write(out, index, number_like(x, start, index.layout, "scatter_reduce"), dim, COPY)
+    write(out, index, v, dim, KINDS[kind])
+    inputs[0], inputs[1], inputs[2] = <PyObject*> x, <PyObject*> index, <PyObject*> v
+    if x.dtype_ <= FLOAT64 and (wants_grad(x) or wants_grad(v)) and grad_enabled():
+        attrs = (kind, dim, include_self)
+        record(SCATTER_REDUCE, <PyObject*> out, 3, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+cdef object lowest(Tensor x):
+    return -float("inf") if x.dtype_ <= FLOAT64 else -(1 << 63) if x.dtype_ == INT64 else -(1 << 31) if x.dtype_ == INT32 else 0
+
+
+cdef object highest(Tensor x):
+    return (float("inf") if x.dtype_ <= FLOAT64 else (1 << 63) - 1 if x.dtype_ == INT64 else (1 << 31) - 1 if x.dtype_ == INT32
+            else 255 if x.dtype.name == "uint8" else True)
+
+
+def reduced(input, dim, index, src, str kind, bint include_self):
+    """scatter_reduce by a product, maximum or minimum, with its arguments checked."""
+    cdef Tensor t = need_tensor(input, "scatter_reduce")
+    cdef int axis = axis_of(dim, t.layout.ndim, "scatter_reduce")
+    cdef Tensor places = checked_places(t, index, axis, "scatter_reduce")
+    return reduced_row(t, places, source_for(t, need_tensor(src, "scatter_reduce"), places, "scatter_reduce"), kind, axis, include_self)
+
+
+# ---- whole slices: an index of one dimension
+
+cdef object any_index(object input, object dim, object index, object source, int kind, bint inplace, str name):
+    cdef Tensor t = need_tensor(input, name)
+    cdef int axis = axis_of(dim, t.layout.ndim, name)
+    cdef Tensor places = places_along(t, index, axis, name)
+    cdef Tensor v = need_tensor(source, name)
+    if v.dtype_ != t.dtype_:
+        raise RuntimeError(f"{name}: expected a source of the input's dtype {t.dtype.name}, got {v.dtype.name}")
+    if v.layout.numel == 1 and places.layout.numel == 1 and v.layout.ndim != places.layout.ndim:
+        v = v.reshape(places.shape)
+    if not same_shape(v.layout, places.layout):
+        raise ShapeError(f"{name}: a source of shape {v.shape} does not fit the input's shape {t.shape} with {places.shape[axis:axis + 1]} "
+                         f"indices for dim {axis}")
+    return scattered(t, places, v, axis, kind, inplace, name)
+
+
+def index_add(input, dim, index, source, *, alpha=1):
+    """input with alpha * the slices of source added to the slices of dim that index names; duplicates add up."""
+    return any_index(input, dim, index, source if alpha == 1 else source * alpha, ADD, False, "index_add")
+
+
+def index_add_(input, dim, index, source, *, alpha=1):
+    """In place: alpha * the slices of source added to the slices of dim that index names."""
+    return any_index(input, dim, index, source if alpha == 1 else source * alpha, ADD, True, "index_add_")
+
+
+def index_copy(input, dim, index, source):
+    """input with the slices of source in place of the slices of dim that index names."""
+    return any_index(input, dim, index, source, COPY, False, "index_copy")
+
+
+def index_copy_(input, dim, index, source):
+    """In place: the slices of source in place of the slices of dim that index names."""
+    return any_index(input, dim, index, source, COPY, True, "index_copy_")
+
+
+cdef object filled(object input, object dim, object index, object value, bint inplace, str name):
+    cdef Tensor t = need_tensor(input, name)
+    cdef int axis = axis_of(dim, t.layout.ndim, name)
+    cdef Tensor places = places_along(t, index, axis, name)
+    cdef Tensor v
+    if isinstance(value, Tensor):
+        v = value
+        if v.layout.ndim:
+            raise RuntimeError(f"{name}: value must have 0 dimensions, got shape {v.shape}")
+        v = v.to(t.dtype).expand(places.shape)
+    else:
+        v = number_like(t, value, places.layout, name)
+    return scattered(t, places, v, axis, COPY, inplace, name)
+
+
+def index_fill(input, dim, index, value):
+    """input with value (a number or 0-d tensor) in the slices of dim that index names."""
+    return filled(input, dim, index, value, False, "index_fill")
+
+
+def index_fill_(input, dim, index, value):
+    """In place: value in the slices of dim that index names."""
+    return filled(input, dim, index, value, True, "index_fill_")

@@ -12,16 +12,17 @@ from autograd_cy.array.layout cimport (
     same_layout, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
-from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, saved_at
+from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, node_description, saved_at
 from autograd_cy.engine.operands cimport GRAIN, converted
-from autograd_cy.engine.record cimport check_version, saved_or_raise, unpack
-from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_new
+from autograd_cy.engine.record cimport check_version, saved_or_raise, set_history, unpack
+from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
-    ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, recording, run_loop,
+    ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, recorder, recording, run_loop,
 )
 
 from autograd_cy.ops import TABLE, is_masked, loop_id
 
+cdef int CUSTOM = list(TABLE).index("custom")
 cdef int DIV_LOOP = loop_id("div")
 cdef list ROWS = list(TABLE.values())
 FUNCTIONS = {}                # what rules call on tensors, by name; filled in by methods.py
@@ -65,6 +66,8 @@ cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject*
             return elementwise_backward(node, grads[0], result, spare)
         if backwards[node.opcode] != NULL:
             return backwards[node.opcode](node, grads, result)
+    if node.opcode == CUSTOM:
+        return backwards[CUSTOM](node, grads, result)        # the user's code; it is recorded where the mode says so
     return rule_backward(node, grads, create_graph, result)
 
 
@@ -319,6 +322,7 @@ class _Plan:
         values = {n: ("saved", i) for i, n in enumerate((*row.inputs, "y"))}
         values |= {n: ("attr", i) for i, n in enumerate(row.attrs)} | {n: ("aux", i) for i, n in enumerate(row.aux)}
         values |= {n + "_shape": ("shape", i) for i, n in enumerate(row.inputs)} | {"g": ("g", 0), "gs": ("gs", 0)}
+        values |= {"ys": ("ys", 0), "gys": ("gys", 0)}        # all outputs, as linear_algebra keeps them; their gradients, None for unused
         self.parameters = [values[p] for p in row.parameters(name)]
 
 
@@ -407,9 +411,35 @@ cdef object call_rule(Node node, object plan, PyObject** grads, object g, bint c
             if node.extra == NULL:
                 saved_or_raise(node, 31)
             args.append((<object> node.extra)[k])
+        elif kind == "ys":
+            args.append(outputs_of(node, create_graph))
+        elif kind == "gys":
+            args.append([<object> grads[k] if grads[k] != NULL else None for k in range(node.n_outputs)])
         else:
             args.append(all_grads(node, grads))
     return plan.rule(*args)
+
+
+cdef list outputs_of(Node node, bint with_history):
+    """The outputs of a node that keeps them all, with their versions, in `extra`."""
+    cdef list outputs = []
+    cdef PyObject* out
+    cdef Tensor y
+    cdef int k
+    if node.released or node.extra == NULL:
+        saved_or_raise(node, 31)
+    for k in range(node.n_outputs):
+        y = (<object> node.extra)[k]
+        if y.storage.version != (<object> node.extra)[node.n_outputs + k] and not recorder.ignores_versions:
+            raise RuntimeError(f"an output of {node_description(node)} that its gradient needs was changed in place afterwards; use an "
+                               f"out-of-place operation, or clone() the value before changing it")
+        layout_incref(y.layout)
+        out = tensor_alias(y, y.layout, y.data)
+        if with_history:
+            Py_INCREF(node)
+            set_history(out, <PyObject*> node, k)
+        outputs.append(take(out))
+    return outputs
 
 
 cdef list all_grads(Node node, PyObject** grads):

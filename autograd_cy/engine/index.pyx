@@ -18,18 +18,19 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
-from autograd_cy.engine.shape cimport own, sliced
+from autograd_cy.engine.shape cimport need_tensor, own, selected, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.creation import tensor, zeros_code
+from autograd_cy.engine.gather import scatter_winners
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import clone, expand, permute, reshape, slice_axes
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int INDEX = OPCODES["index"], INDEX_BACK = OPCODES["index_back"], INDEX_FILL = OPCODES["index_fill"]
-cdef int INDEX_PUT = OPCODES["index_put"]
+cdef int INDEX_PUT = OPCODES["index_put"], INDEX_ACCUMULATE = OPCODES["index_accumulate"]
 
 
 # ---- numbers and slices
@@ -323,8 +324,8 @@ def index_back(Tensor g, shape, Plan plan):
     return out
 
 
-cdef int overwrite(Tensor x, Plan plan, Tensor value, str name) except -1:
-    """x at the chosen elements = value (of their shape or broadcast to it); no history."""
+cdef int overwrite(Tensor x, Plan plan, Tensor value, str name, bint adds=False) except -1:
+    """x at the chosen elements = value (of their shape or broadcast to it), or += value; no history."""
     cdef Inner inner
     cdef Tensor view = plan.view(x)
     cdef Tensor offsets = offsets_of(plan, view, &inner, name)
@@ -346,8 +347,12 @@ cdef int overwrite(Tensor x, Plan plan, Tensor value, str name) except -1:
     source = own(contiguous_of(arrays_first(plan, own(converted(source, x.dtype_)))))
     if source.storage == x.storage:
         source = clone(source)
-    K.scatter(itemsize_of(x.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, inner.ndim, inner.shape, inner.strides,
-              source.data, view.data)
+    if adds:
+        K.scatter_add(x.dtype_, offsets.layout.numel, <const Py_ssize_t*> offsets.data, inner.ndim, inner.shape, inner.strides,
+                      source.data, view.data)
+    else:
+        K.scatter(itemsize_of(x.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, inner.ndim, inner.shape, inner.strides,
+                  source.data, view.data)
     return 0
 
 
@@ -361,6 +366,24 @@ def index_fill(Tensor x, Plan plan):
         attrs = (plan,)
         record(INDEX_FILL, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
     return out
+
+
+def index_winners(Tensor x, Plan plan):
+    """Which elements of v x[index] = v leaves in x: the last one of each place. A bool tensor that broadcasts to v."""
+    cdef Tensor view = plan.view(x)
+    cdef Tensor offsets = zeros_code(plan.shape, INT64)
+    cdef const long long* arrays[MAX_NDIM]
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t step = 1
+    cdef int k, n = <int> len(plan.axes)
+    for k in range(n - 1, -1, -1):                # places as if the axes of the arrays were all there is
+        arrays[k] = <const long long*> (<Tensor> plan.arrays[k]).data
+        sizes[k], strides[k] = view.layout.dims[<int> plan.axes[k]], step
+        step *= sizes[k]
+    K.index_offsets(offsets.layout.numel, n, arrays, sizes, strides, <Py_ssize_t*> offsets.data)
+    winners = reshape(scatter_winners(reshape(offsets, -1), (step,), 0), plan.shape)
+    return reshape(winners, (*plan.shape, *[1] * (view.layout.ndim - n - plan.position)))
 
 
 # ---- []
@@ -384,7 +407,9 @@ cdef bint all_basic(list items) except -1:
 cdef PyObject* getitem(PyObject* x, PyObject* index_) except NULL:
     cdef object result
     cdef object given = <object> index_
-    if type(given) is int or type(given) is slice:
+    if type(given) is int and (<Tensor> x).layout.ndim:
+        result = selected(<Tensor> x, 0, given, "index")
+    elif type(given) is int or type(given) is slice:
         result = basic(<Tensor> x, (given,), "index")
     else:
         items = items_of(given, "index")
@@ -414,32 +439,38 @@ cdef bint fits_mask(Tensor t, list items, Tensor v) except -1:
 
 
 cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
-    cdef Tensor t = <Tensor> x
-    cdef Tensor v
+    if value == NULL:
+        raise TypeError("elements of a tensor can't be deleted")
+    return assign(<Tensor> x, items_of(<object> index_, "setitem"), <object> value, False, "setitem")
+
+
+cdef int assign(Tensor t, list items, object value, bint adds, str name) except -1:
+    """In place: the chosen elements = value, or += value, duplicates added."""
+    cdef Tensor v = own(as_operand_tensor(<PyObject*> value, t.dtype_))
     cdef Plan plan
     cdef PyObject* node
     cdef bint recorded
-    if value == NULL:
-        raise TypeError("elements of a tensor can't be deleted")
-    items = items_of(<object> index_, "setitem")
-    v = own(as_operand_tensor(value, t.dtype_))
-    refuse_inplace(t, "setitem")
+    refuse_inplace(t, name)
     if all_basic(items):
-        view = basic(t, tuple(items), "setitem")
-        view.copy_(without_leading_ones(v, (<Tensor> view).layout.ndim))
+        view = basic(t, tuple(items), name)
+        v = without_leading_ones(v, (<Tensor> view).layout.ndim)
+        if adds:
+            view.add_(v)
+        else:
+            view.copy_(v)
         return 0
     if t.layout.flags & OVERLAPPING:
-        raise RuntimeError("setitem: several elements of the tensor share one memory location (it was expanded); clone() it first")
-    if recording() and fits_mask(t, items, v):
+        raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
+    if recording() and not adds and fits_mask(t, items, v):
         t.copy_(FUNCTIONS["where"](reshape(items[0], (*items[0].shape, *[1] * (t.layout.ndim - items[0].ndim))), v, t))
         return 0
-    plan = make_plan(t, items, "setitem")
+    plan = make_plan(t, items, name)
     v = without_leading_ones(v, plan.view(t).layout.ndim - <int> len(plan.axes) + <int> len(plan.shape))
-    overwrite(t, plan, v, "setitem")
+    overwrite(t, plan, v, name, adds)
     t.storage.version += 1
     recorded = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
     if recorded:
-        node = node_new(INDEX_PUT, 2, 0)
+        node = node_new(INDEX_ACCUMULATE if adds else INDEX_PUT, 2, 0)
         set_edge(&(<Node> node).edges[0], t)
         set_edge(&(<Node> node).edges[1], v)
         attrs = (plan,)
@@ -448,6 +479,17 @@ cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
         remember_line(<Node> node)
         rewrite_history(t, node)
     return 0
+
+
+def index_put_(input, indices, values, accumulate=False):
+    """In place: input[indices] = values, or with accumulate += values, to which duplicates add up. indices: a tuple of tensors.
+
+    Raises IndexError for indices out of range, ValueError where the values do not broadcast to the chosen elements.
+    """
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put_: indices must be a tuple of tensors, got {type(indices).__name__}")
+    assign(need_tensor(input, "index_put_"), items_of(tuple([slice(None) if i is None else i for i in indices]), "index_put_"), values, bool(accumulate), "index_put_")
+    return input
 
 
 operators.getitem = getitem

@@ -1,47 +1,528 @@
-# Linear algebra through NumPy's LAPACK: the inverse.
+# Linear algebra through LAPACK: inverses, systems of equations, determinants and decompositions, in the last two axes.
 #
-# Relies on creation (memory shared with NumPy) and record. autograd_cy.linalg is its public path.
+# Relies on the routines of kernels/lapack and kernels/spectral, record, shape. matrices.py builds on it; autograd_cy.linalg is its public
+# path. It is imported when first asked for.
 
-import numpy as np
+from collections import namedtuple
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from autograd_cy.array.dtype cimport FLOAT64
-from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.tensor cimport Tensor
+from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM
+from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_incref
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
+from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.shape cimport own
+from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError
-from autograd_cy.engine.creation import array_of, empty, outside
+from autograd_cy.engine.gradients import FUNCTIONS
+from autograd_cy.engine.routines import call_routine
+from autograd_cy.engine.shape import expand, swap_axes
 from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.kernels.table import routine_number
 
-cdef int INV = OPCODES["inv"]
+cdef int INV = OPCODES["inv"], SOLVE = OPCODES["solve"], TRIANGULAR = OPCODES["solve_triangular"], DET = OPCODES["det"]
+cdef int COFACTOR = OPCODES["cofactor"], LOGABSDET = OPCODES["logabsdet"], CHOLESKY = OPCODES["cholesky"], LU = OPCODES["lu_factor"]
+cdef int QR = OPCODES["qr"], SVD = OPCODES["svd"], EIGH = OPCODES["eigh"], EXP = OPCODES["matrix_exp"], BAND = OPCODES["band"]
+cdef int LSTSQ = OPCODES["lstsq"]
+cdef int R_INVERSE = routine_number("lapack.inverse"), R_SOLVE = routine_number("lapack.solve")
+cdef int R_SOLVE_AGAIN = routine_number("lapack.solve_again"), R_DETERMINANT = routine_number("lapack.determinant")
+cdef int R_CHOLESKY = routine_number("lapack.cholesky"), R_TRIANGLE = routine_number("lapack.solve_triangle")
+cdef int R_BAND = routine_number("lapack.band")
+
+inv_ex_result = namedtuple("inv_ex", "inverse info")
+solve_ex_result = namedtuple("solve_ex", "result info")
+cholesky_ex_result = namedtuple("cholesky_ex", "L info")
+slogdet_result = namedtuple("slogdet", "sign logabsdet")
+lu_factor_result = namedtuple("lu_factor", "LU pivots")
+lu_factor_ex_result = namedtuple("lu_factor_ex", "LU pivots info")
+qr_result = namedtuple("qr", "Q R")
+svd_result = namedtuple("svd", "U S Vh")
+eigh_result = namedtuple("eigh", "eigenvalues eigenvectors")
 
 
-def write_inverse(inputs, outputs):
-    """outputs[0] = the inverse of inputs[0]."""
-    try:
-        array_of(outputs[0])[...] = np.linalg.inv(array_of(inputs[0]))
-    except np.linalg.LinAlgError:
-        raise RuntimeError(f"inv: a matrix of the input of shape {inputs[0].shape} is singular") from None
+# ---- what an operation accepts, and room for results
+
+cdef Tensor matrices(object x, str name, str what="A"):
+    """x, if it is a tensor of floating-point matrices."""
+    cdef Tensor t
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: expected {what} to be a Tensor, got {type(x).__name__}")
+    t = x
+    if t.dtype_ > FLOAT64:
+        raise DTypeError(f"{name}: expected a floating-point tensor as {what}, got {t.dtype.name}; convert it first")
+    if t.layout.ndim < 2:
+        raise ShapeError(f"{name}: the input tensor {what} must have at least 2 dimensions, got shape {t.shape}")
+    return t
 
 
-def inv(input):
-    """The inverse Y of square matrices X in the last two axes; the gradient is -Y^T G Y^T.
+cdef Tensor square(object x, str name):
+    cdef Tensor t = matrices(x, name)
+    if t.layout.dims[t.layout.ndim - 1] != t.layout.dims[t.layout.ndim - 2]:
+        raise ShapeError(f"{name}: A must be batches of square matrices, but they are of shape {t.shape}")
+    return t
 
-    Raises RuntimeError where a matrix is singular, ValueError where it is not square, TypeError unless it is floating point.
-    """
+
+def matrix_input(x, name, need_square=False):
+    """x, if it is a tensor of floating-point matrices (square ones)."""
+    return square(x, name) if need_square else matrices(x, name)
+
+
+cdef int of_one_dtype(Tensor a, Tensor b, str name) except -1:
+    if a.dtype_ != b.dtype_:
+        raise RuntimeError(f"{name}: expected A and B to have the same dtype, but found {a.dtype.name} and {b.dtype.name}")
+    return 0
+
+
+cdef Tensor like(Tensor a):
+    """A new tensor of the shape and dtype of a, row-major."""
+    cdef Layout* layout
+    cdef PyObject* out
+    if a.layout.flags & CONTIGUOUS:
+        return own(tensor_new(a.layout, a.dtype_))
+    layout = layout_contiguous_like(a.layout)
+    out = tensor_new(layout, a.dtype_)
+    layout_decref(layout)
+    return own(out)
+
+
+cdef Tensor for_each(Tensor a, int dtype, Py_ssize_t rows=-1, Py_ssize_t cols=-1):
+    """A new tensor with a matrix (or vector, or number) for each matrix of a."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int i, n = a.layout.ndim - 2
+    cdef Layout* layout
+    cdef PyObject* out
+    for i in range(n):
+        shape[i] = a.layout.dims[i]
+    if rows >= 0:
+        shape[n] = rows
+        n += 1
+    if cols >= 0:
+        shape[n] = cols
+        n += 1
+    layout = layout_contiguous(n, shape)
+    out = tensor_new(layout, dtype)
+    layout_decref(layout)
+    return own(out)
+
+
+cdef tuple batch_sizes(Tensor a):
+    return a.shape[:max(a.layout.ndim - 2, 0)]
+
+
+cdef inline Py_ssize_t last(Tensor a, int axis) noexcept:
+    """The size of the last axis (1) or the one before (2)."""
+    return a.layout.dims[a.layout.ndim - axis]
+
+
+cdef int record_one(int opcode, Tensor x, Tensor out, object attrs=None, object aux=None) except -1:
     cdef PyObject* inputs[1]
-    cdef Tensor x
-    if not isinstance(input, Tensor):
-        raise TypeError(f"inv: expected a Tensor, got {type(input).__name__}")
-    x = input
-    if x.dtype_ > FLOAT64:
-        raise DTypeError(f"inv: expected a floating-point tensor, got {x.dtype.name}; convert it first")
-    if x.layout.ndim < 2 or x.layout.dims[x.layout.ndim - 1] != x.layout.dims[x.layout.ndim - 2]:
-        raise ShapeError(f"inv: expected square matrices in the last two axes, got shape {x.shape}")
-    out = empty(x.shape, dtype=x.dtype)
-    outside(write_inverse, [x.detach()], [out])
     inputs[0] = <PyObject*> x
     if any_wants_grad(1, inputs):
-        record(INV, <PyObject*> out, 1, inputs, NULL, NULL)
+        record(opcode, <PyObject*> out, 1, inputs, <PyObject*> attrs if attrs is not None else NULL,
+               <PyObject*> aux if aux is not None else NULL)
+    return 0
+
+
+def record_row(str name, Tensor x, Tensor out, attrs):
+    """out, as the result of a row of one input that was computed without a record."""
+    record_one(OPCODES[name], x, out, attrs)
     return out
+
+
+cdef int record_two(int opcode, Tensor a, Tensor b, Tensor out, object attrs, object aux) except -1:
+    cdef PyObject* inputs[2]
+    inputs[0], inputs[1] = <PyObject*> a, <PyObject*> b
+    if any_wants_grad(2, inputs):
+        record(opcode, <PyObject*> out, 2, inputs, <PyObject*> attrs, <PyObject*> aux if aux is not None else NULL)
+    return 0
+
+
+cdef int record_several(int opcode, Tensor x, tuple outputs, tuple attrs) except -1:
+    """One node with several outputs, all of which its rule may name."""
+    cdef Tensor y
+    cdef PyObject* node
+    cdef int k
+    if not (wants_grad(x) and grad_enabled()):
+        return 0
+    node = node_new(opcode, 1, 0)
+    node_set_outputs(<Node> node, <int> len(outputs))
+    set_edge(&(<Node> node).edges[0], x)
+    Py_INCREF(attrs)
+    (<Node> node).attrs = <PyObject*> attrs
+    kept = []
+    for y in outputs:
+        layout_incref(y.layout)
+        kept.append(own(tensor_alias(y, y.layout, y.data)))
+    extra = tuple(kept + [(<Tensor> y).storage.version for y in outputs])
+    Py_INCREF(extra)
+    (<Node> node).extra = <PyObject*> extra
+    remember_line(<Node> node)
+    for k, y in enumerate(outputs):
+        Py_INCREF(<object> node)
+        set_history(<PyObject*> y, node, k)
+    Py_DECREF(<object> node)
+    return 0
+
+
+# ---- inverse, systems of equations
+
+cdef Tensor inverse(Tensor a, PyObject* info):
+    cdef Tensor out = like(a)
+    cdef PyObject* arrays[3]
+    arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> out, info
+    run_routine(R_INVERSE, arrays)
+    record_one(INV, a, out)
+    return out
+
+
+def inv(A):
+    """The inverse Y of square matrices A (..., n, n) in the last two axes; the gradient is -Y^T G Y^T.
+
+    Raises RuntimeError (LinAlgError) where a matrix is singular, ValueError where it is not square, TypeError unless it is floating
+    point.
+    """
+    return inverse(square(A, "linalg.inv"), NULL)
+
+
+def inv_ex(A, *, check_errors=False):
+    """(inverse, info) of square matrices A; info (int32) is 0, or k where the k-th diagonal element of U in A = P L U is 0. A singular
+    matrix has an inverse of infinities here, or with check_errors raises as `inv` does."""
+    cdef Tensor a = square(A, "linalg.inv_ex")
+    cdef Tensor info = for_each(a, INT32)
+    if check_errors:
+        out = inverse(a, NULL)
+        return inv_ex_result(out, FUNCTIONS["zeros"](info.shape, INT32))
+    return inv_ex_result(inverse(a, <PyObject*> info), info)
+
+
+def inverse_or_inf(Tensor a):
+    """For rules: the inverse; infinities for singular matrices."""
+    return inv_ex(a)[0]
+
+
+cdef tuple with_one_batch(Tensor a, Tensor b, str name):
+    """Both expanded to one batch."""
+    cdef int n = a.layout.ndim - 2
+    cdef tuple x = batch_sizes(a), y = batch_sizes(b)
+    if x == y:
+        return a, b
+    batch = broadcast_sizes(x, y)
+    if batch is None:
+        raise ShapeError(f"{name}: the batches of A, of shape {a.shape}, and B, of shape {b.shape}, do not broadcast against each other")
+    return expand(a, (*batch, *a.shape[n:])), expand(b, (*batch, *b.shape[b.layout.ndim - 2:]))
+
+
+def broadcast_sizes(x, y):
+    """The common shape of two; None where there is none."""
+    n = max(len(x), len(y))
+    out = []
+    for p, q in zip((1,) * (n - len(x)) + tuple(x), (1,) * (n - len(y)) + tuple(y)):
+        if p != q and p != 1 and q != 1:
+            return None
+        out.append(q if p == 1 else p)
+    return tuple(out)
+
+
+cdef Tensor solution(Tensor a, Tensor b, PyObject* info):
+    """A^-1 b, of one batch."""
+    cdef Tensor x = like(b)
+    cdef Tensor factors, pivots
+    cdef PyObject* inputs[2]
+    cdef PyObject* arrays[6]
+    cdef Py_ssize_t ints[1]
+    inputs[0], inputs[1] = <PyObject*> a, <PyObject*> b
+    arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> b, <PyObject*> x
+    arrays[3], arrays[4], arrays[5], ints[0] = NULL, NULL, info, 0
+    if not any_wants_grad(2, inputs):
+        run_routine(R_SOLVE, arrays, 1, ints)
+        return x
+    factors, pivots = like(a), for_each(a, INT32, last(a, 1))
+    arrays[3], arrays[4] = <PyObject*> factors, <PyObject*> pivots
+    run_routine(R_SOLVE, arrays, 1, ints)
+    attrs, aux = (False,), ((factors, pivots),)
+    record(SOLVE, <PyObject*> x, 2, inputs, <PyObject*> attrs, <PyObject*> aux)
+    return x
+
+
+def solve_again(Tensor a, Tensor b, tuple factors, adjoint):
+    """For rules: A^-1 b (A^-T b if adjoint) with the factors of A that a solution left."""
+    cdef Tensor x = like(b)
+    cdef PyObject* arrays[4]
+    cdef Py_ssize_t ints[1]
+    cdef tuple kept = factors
+    arrays[0], arrays[1], arrays[2], arrays[3] = <PyObject*> kept[0], <PyObject*> kept[1], <PyObject*> b, <PyObject*> x
+    ints[0] = 1 if adjoint else 0
+    run_routine(R_SOLVE_AGAIN, arrays, 1, ints)
+    record_two(SOLVE, a, b, x, (bool(adjoint),), (factors,))
+    return x
+
+
+cdef object solve_any(object A, object B, bint left, PyObject* info, str name):
+    cdef Tensor a = square(A, name)
+    cdef Tensor b
+    cdef bint vector
+    if not isinstance(B, Tensor):
+        raise TypeError(f"{name}: expected B to be a Tensor, got {type(B).__name__}")
+    b = B
+    of_one_dtype(a, b, name)
+    vector = b.layout.ndim == 1 or b.layout.ndim == a.layout.ndim - 1 and b.shape == a.shape[:a.layout.ndim - 1]
+    if vector:
+        b = b.unsqueeze(-1)
+    if last(b, 2 if left or vector else 1) != last(a, 1):
+        raise ShapeError(f"{name}: A of shape {a.shape} and B of shape {B.shape} do not fit")
+    if vector and not left:
+        raise ShapeError(f"{name}: vector broadcasting of B, of shape {B.shape}, is not supported for left=False")
+    a, b = with_one_batch(a, b, name)
+    if vector:
+        return solution(a, b, info).squeeze(-1)
+    if left:
+        return solution(a, b, info)
+    return swap_axes(solution(swap_axes(a), swap_axes(b), info))
+
+
+def solve(A, B, *, left=True):
+    """X with A X = B (X A = B unless left), for square A (..., n, n) and B (..., n, k), or a vector B (..., n) for each matrix. Batches
+    broadcast.
+
+    Raises RuntimeError (LinAlgError) where a matrix is singular, ValueError where shapes, RuntimeError where dtypes do not fit.
+    """
+    return solve_any(A, B, left, NULL, "linalg.solve")
+
+
+def solve_ex(A, B, *, left=True, check_errors=False):
+    """(result, info): as `solve`, with info (int32) 0, or k where the k-th diagonal element of U in A = P L U is 0."""
+    cdef Tensor a = square(A, "linalg.solve_ex")
+    cdef Tensor info
+    cdef object batch = batch_sizes(a)
+    if isinstance(B, Tensor) and not (B.ndim == 1 or B.shape == a.shape[:a.layout.ndim - 1]):
+        batch = broadcast_sizes(batch, batch_sizes(B)) or batch
+    info = FUNCTIONS["zeros"](batch, INT32)
+    return solve_ex_result(solve_any(a, B, left, NULL if check_errors else <PyObject*> info, "linalg.solve_ex"), info)
+
+
+def triangular_row(Tensor a, Tensor b, upper, adjoint, unitriangular):
+    """The row itself, for rules: tensors of one batch."""
+    cdef Tensor x = like(b)
+    cdef PyObject* arrays[3]
+    cdef Py_ssize_t ints[3]
+    arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> b, <PyObject*> x
+    ints[0], ints[1], ints[2] = 1 if upper else 0, 1 if adjoint else 0, 1 if unitriangular else 0
+    run_routine(R_TRIANGLE, arrays, 3, ints)
+    record_two(TRIANGULAR, a, b, x, (bool(upper), bool(adjoint), bool(unitriangular)), None)
+    return x
+
+
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
+    """X with A X = B (X A = B unless left), where only the upper or lower triangle of A (..., n, n) counts, its diagonal as ones if
+    unitriangular. Batches broadcast; a zero on the diagonal gives infinities.
+
+    Raises ValueError where shapes, RuntimeError where dtypes do not fit.
+    """
+    cdef Tensor a = square(A, "linalg.solve_triangular")
+    cdef Tensor b = matrices(B, "linalg.solve_triangular", "B")
+    of_one_dtype(a, b, "linalg.solve_triangular")
+    if last(b, 2 if left else 1) != last(a, 1):
+        raise ShapeError(f"linalg.solve_triangular: A of shape {a.shape} and B of shape {b.shape} do not fit")
+    a, b = with_one_batch(a, b, "linalg.solve_triangular")
+    if left:
+        return triangular_row(a, b, upper, False, unitriangular)
+    return swap_axes(triangular_row(a, swap_axes(b), upper, True, unitriangular))
+
+
+# ---- determinants
+
+def det(A):
+    """The determinants of square matrices A (..., n, n). The gradient is the matrix of cofactors, for singular matrices, too."""
+    cdef Tensor a = square(A, "linalg.det")
+    cdef Tensor out = for_each(a, a.dtype_)
+    cdef PyObject* arrays[3]
+    arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> out, NULL
+    run_routine(R_DETERMINANT, arrays)
+    record_one(DET, a, out)
+    return out
+
+
+def slogdet(A):
+    """(sign, logabsdet): the sign of the determinant and the logarithm of its absolute value, without overflow; (0, -inf) for singular
+    matrices. The sign has no gradient."""
+    cdef Tensor a = square(A, "linalg.slogdet")
+    cdef Tensor sign = for_each(a, a.dtype_), out = for_each(a, a.dtype_)
+    cdef PyObject* arrays[3]
+    arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> sign, <PyObject*> out
+    run_routine(R_DETERMINANT, arrays)
+    record_one(LOGABSDET, a, out)
+    return slogdet_result(sign, out)
+
+
+def cofactor(Tensor a):
+    """For rules: det(A) inv(A).T, by singular values where A is (nearly) singular."""
+    cdef Tensor out = like(a)
+    call_routine("spectral.cofactors", (a, out))
+    record_one(COFACTOR, a, out)
+    return out
+
+
+# ---- factorisations
+
+cdef Tensor cholesky_any(Tensor a, bint upper, PyObject* info):
+    cdef Tensor out = like(a)
+    cdef PyObject* arrays[3]
+    cdef Py_ssize_t ints[1]
+    arrays[0], arrays[1], arrays[2], ints[0] = <PyObject*> a, <PyObject*> out, info, upper
+    run_routine(R_CHOLESKY, arrays, 1, ints)
+    record_one(CHOLESKY, a, out, (upper,))
+    return out
+
+
+def cholesky(A, *, upper=False):
+    """The lower triangle L with A = L L^T (upper: U with A = U^T U) of positive-definite matrices A (..., n, n), of which only that
+    triangle is read; the gradient is symmetric.
+
+    Raises RuntimeError (LinAlgError) where a matrix is not positive-definite.
+    """
+    return cholesky_any(square(A, "linalg.cholesky"), upper, NULL)
+
+
+def cholesky_ex(A, *, upper=False, check_errors=False):
+    """(L, info): as `cholesky`, with info (int32) 0, or the order of the first leading minor that is not positive-definite."""
+    cdef Tensor a = square(A, "linalg.cholesky_ex")
+    cdef Tensor info = FUNCTIONS["zeros"](batch_sizes(a), INT32)
+    return cholesky_ex_result(cholesky_any(a, upper, NULL if check_errors else <PyObject*> info), info)
+
+
+def lu_factor_ex(A, *, pivot=True, check_errors=False):
+    """(LU, pivots, info): as `lu_factor`, with info (int32) 0, or k where the k-th diagonal element of U is 0."""
+    cdef Tensor a = matrices(A, "linalg.lu_factor")
+    cdef Py_ssize_t least = min(last(a, 1), last(a, 2))
+    if not pivot:
+        raise NotImplementedError("linalg.lu_factor: pivot=False is not possible on the CPU, as in PyTorch")
+    factors, pivots, info = like(a), for_each(a, INT32, least), for_each(a, INT32)
+    call_routine("lapack.packed_factors", (a, factors, pivots, None if check_errors else info))
+    record_one(LU, a, factors, None, (pivots,))
+    return lu_factor_ex_result(factors, pivots, FUNCTIONS["zeros"](batch_sizes(a), INT32) if check_errors else info)
+
+
+def lu_factor(A, *, pivot=True):
+    """(LU, pivots) with A = P L U, for A (..., m, n): L without its diagonal of ones and U in one matrix; row i was exchanged with row
+    pivots[i] - 1 (int32)."""
+    return lu_factor_result(*lu_factor_ex(A, pivot=pivot)[:2])
+
+
+def permutation_matrix(Tensor pivots, rows, Tensor like):
+    """The matrices P (rows, rows) of A = P L U, in the dtype of `like`."""
+    cdef Tensor out = for_each(pivots.unsqueeze(-1), like.dtype_, rows, rows)
+    call_routine("lapack.permutation", (pivots, out))
+    return out
+
+
+def qr(A, mode="reduced"):
+    """(Q, R) with A = Q R, for A (..., m, n): columns of Q orthonormal, R upper triangular. "reduced": Q (m, k) and R (k, n), where k is
+    the smaller of m and n; "complete": Q (m, m) and R (m, n); "r": only R, and Q is empty.
+
+    The gradient exists where the first k columns of A are independent, and not for "complete" with m > n.
+    """
+    cdef Tensor a = matrices(A, "linalg.qr")
+    cdef Py_ssize_t m = last(a, 2), n = last(a, 1), k = m if mode == "complete" else min(m, n)
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {mode!r}")
+    r = for_each(a, a.dtype_, k, n)
+    if mode == "r" and not (wants_grad(a) and grad_enabled()):
+        call_routine("spectral.qr", (a, None, r))
+        return qr_result(FUNCTIONS["zeros"]((0,), a.dtype_), r)
+    q = for_each(a, a.dtype_, m, k)
+    call_routine("spectral.qr", (a, q, r))
+    record_several(QR, a, (q, r), (mode,))
+    return qr_result(FUNCTIONS["zeros"]((0,), a.dtype_) if mode == "r" else q, r)
+
+
+def svd(A, full_matrices=True, *, driver=None):
+    """(U, S, Vh) with A = U diag(S) Vh, for A (..., m, n): S descending; U (m, m) and Vh (n, n), or of the smaller size on their inner
+    side unless full_matrices. `driver` is accepted and ignored.
+
+    Gradients are finite where singular values repeat, and right for functions that do not depend on the choice of vectors.
+    """
+    cdef Tensor a = matrices(A, "linalg.svd")
+    cdef Py_ssize_t m = last(a, 2), n = last(a, 1), k = min(m, n)
+    u, s, vh = for_each(a, a.dtype_, m, m if full_matrices else k), for_each(a, a.dtype_, k), for_each(
+        a, a.dtype_, n if full_matrices else k, n)
+    call_routine("spectral.svd", (a, s, u, vh))
+    record_several(SVD, a, (u, s, vh), (bool(full_matrices),))
+    return svd_result(u, s, vh)
+
+
+def svdvals(A, *, driver=None):
+    """The singular values of A (..., m, n), descending."""
+    cdef Tensor a = matrices(A, "linalg.svdvals")
+    if wants_grad(a) and grad_enabled():
+        return svd(a, False)[1]
+    s = for_each(a, a.dtype_, min(last(a, 1), last(a, 2)))
+    call_routine("spectral.svd", (a, s, None, None))
+    return s
+
+
+cdef bint is_upper(object UPLO, str name) except -1:
+    if UPLO not in ("L", "U", "l", "u"):
+        raise ValueError(f"{name}: expected UPLO to be 'L' or 'U', got {UPLO!r}")
+    return UPLO in "Uu"
+
+
+def eigh(A, UPLO="L"):
+    """(eigenvalues, eigenvectors) of symmetric matrices A (..., n, n): ascending, and in columns. Only the triangle UPLO is read; the
+    gradient is symmetric."""
+    cdef Tensor a = square(A, "linalg.eigh")
+    cdef bint upper = is_upper(UPLO, "linalg.eigh")
+    values, vectors = for_each(a, a.dtype_, last(a, 1)), like(a)
+    call_routine("spectral.eigh", (a, values, vectors), (int(upper),))
+    record_several(EIGH, a, (values, vectors), (bool(upper),))
+    return eigh_result(values, vectors)
+
+
+def eigvalsh(A, UPLO="L"):
+    """The eigenvalues of symmetric matrices A (..., n, n), ascending."""
+    cdef Tensor a = square(A, "linalg.eigvalsh")
+    cdef bint upper = is_upper(UPLO, "linalg.eigvalsh")
+    if wants_grad(a) and grad_enabled():
+        return eigh(a, UPLO)[0]
+    values = for_each(a, a.dtype_, last(a, 1))
+    call_routine("spectral.eigh", (a, values, None), (int(upper),))
+    return values
+
+
+def least_squares(Tensor a, Tensor b, double rcond, int driver):
+    """(solution, rank, singular values or None) of tensors of one batch; driver: 0 gels, 1 gelsy, 2 gelsd."""
+    x, rank = for_each(a, a.dtype_, last(a, 1), last(b, 1)), for_each(a, INT64)
+    s = for_each(a, a.dtype_, min(last(a, 1), last(a, 2))) if driver == 2 else None
+    call_routine("spectral.lstsq", (a, b, x, rank, s), (driver,), (rcond,))
+    record_two(LSTSQ, a, b, x, (rcond, driver), None)
+    return x, rank, s
+
+
+def matrix_exp(A):
+    """sum over k of A^k / k!, for square A (..., n, n): by Pade approximants, scaling and squaring."""
+    cdef Tensor a = square(A, "linalg.matrix_exp")
+    cdef Tensor out = like(a)
+    call_routine("spectral.exponential", (a, out))
+    record_one(EXP, a, out)
+    return out
+
+
+def band(Tensor x, low, high):
+    """For rules: x (..., m, n) with zeros except on its diagonals low to high."""
+    cdef Tensor out = like(x)
+    cdef PyObject* arrays[2]
+    cdef Py_ssize_t ints[2]
+    cdef double rows = <double> last(x, 2), cols = <double> last(x, 1)
+    arrays[0], arrays[1] = <PyObject*> x, <PyObject*> out
+    ints[0], ints[1] = <Py_ssize_t> max(-rows, min(cols, <double> low)), <Py_ssize_t> max(-rows - 1, min(cols, <double> high))
+    run_routine(R_BAND, arrays, 2, ints)
+    record_one(BAND, x, out, (low, high))
+    return out
+
+
+FUNCTIONS.update({"band": band, "cofactor": cofactor, "det": det, "inverse_or_inf": inverse_or_inf, "matrix_exp": matrix_exp,
+                  "permutation_matrix": permutation_matrix, "solve_again": solve_again, "solve_triangular": triangular_row,
+                  "svd": lambda x: svd(x, False)})

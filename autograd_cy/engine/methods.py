@@ -11,8 +11,8 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    backward, choose, composed, copies, creation, elementwise, gather, index, joins, losses, printing, products, random, reduce,
-    scipy_functions, shape, types, windows,
+    arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
+    matrix_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting, statistics, types, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -142,32 +142,6 @@ def broadcast_to(input, size):
     return shape.expand(input, tuple(size))
 
 
-def _axis(dim, ndim, name):
-    """A dimension number, negative ones counted from the end."""
-    dim = operator.index(dim)
-    if not -ndim <= dim < ndim:
-        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of {ndim} dimensions")
-    return dim + ndim if dim < 0 else dim
-
-
-def select(input, dim, index):
-    """The slice at `index` of dimension `dim`, without that dimension. A view."""
-    return input[(slice(None),) * _axis(dim, input.ndim, "select") + (index,)]
-
-
-def narrow(input, dim, start, length):
-    """`length` slices of dimension `dim` from `start`. A view."""
-    axis = _axis(dim, input.ndim, "narrow")
-    if not 0 <= start <= start + length <= input.shape[axis]:
-        raise IndexError(f"narrow: {start}:{start + length} is out of range for dim {dim} of shape {input.shape}")
-    return input[(slice(None),) * axis + (slice(start, start + length),)]
-
-
-def _T(self):
-    """All dimensions in reverse order. A view."""
-    return shape.permute(self, tuple(reversed(range(self.ndim))))
-
-
 # ---- Python's protocols
 
 def _copied(self):
@@ -249,7 +223,7 @@ METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
     add, sub, add_, sub_, div, div_, fill_, zero_, uniform_, normal_, detach_, to, type_as, view_as, reshape_as, expand_as,
-    broadcast_to, select, narrow, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
+    broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
     composed.isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, composed.prelu, composed.float_power,
     composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
@@ -257,16 +231,35 @@ METHODS |= {f.__name__: f for f in (
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
-    products.matmul, gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
+    products.matmul, products.mm, products.bmm, products.mv, products.dot,
+    *(getattr(matrix_products, name) for name in matrix_products.__all__ if name not in ("cdist", "chain_matmul", "pdist", "tensordot", "vander")),
+    *(getattr(linear_names, name) for name in linear_names.__all__ if name not in ("einsum", "lu_unpack")),
+    gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
+    shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
+    arrange.repeat, arrange.tile, arrange.repeat_interleave, arrange.flip, arrange.fliplr, arrange.flipud, arrange.roll, arrange.rot90,
+    arrange.ravel, arrange.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, arrange.diag, arrange.diag_embed, arrange.diagflat,
+    arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, arrange.tril, arrange.triu, arrange.tril_, arrange.triu_,
+    arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
+    gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
+    gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
+    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, indexing.take, indexing.take_along_dim,
+    indexing.put, indexing.put_, indexing.masked_select, indexing.masked_scatter, indexing.masked_scatter_,
+    scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
+    sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
+    reduce.nansum, statistics.nanmean, statistics.count_nonzero, statistics.aminmax, statistics.quantile, statistics.nanquantile,
+    statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
+    statistics.diff,
 )}
-METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "mm": products.matmul,
-            "bmm": products.matmul, "dot": products.matmul, "mv": products.matmul, "expit": elementwise.sigmoid,
+METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
+METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "swapdims": shape.transpose, "moveaxis": shape.movedim,
+            "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_, "split_with_sizes": joins.split,
+            "H": property(shape.matrix_H), "mH": property(shape.adjoint), "expit": elementwise.sigmoid,
             "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
             "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
             "clip": clamp, "clip_": clamp_,
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
-            "T": property(_T), "mT": property(shape.swap_axes),
+            "T": property(shape.reversed_axes), "mT": property(shape.swap_axes),
             "data": property(shape.detach, lambda self, value: copies.set_data(self, value)),
             "device": property(lambda self: "cpu"), "nelement": Tensor.numel, "ndimension": Tensor.dim,
             "cpu": lambda self: self, "where": lambda self, condition, other: where(condition, self, other),
@@ -286,7 +279,7 @@ def _in_place(function, name):
 
 METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
     *(name for name in _ELEMENTWISE if TABLE[name].result == "bool" and TABLE[name].has_form_in_place),
-    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0")}
+    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
 
 for _other, _name in {
         "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
@@ -305,10 +298,14 @@ FUNCTIONS.update({
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
     "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
-    "index_fill": index.index_fill, "as_strided": windows.as_strided, "as_strided_back": windows.as_strided_back,
+    "index_fill": index.index_fill, "as_strided": windows.strided_copy, "as_strided_back": windows.as_strided_back,
     "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
     "cross_entropy_back": losses.cross_entropy_back, "output_shapes": joins.output_shapes, "clone": shape.clone,
+    "diagonal_back": windows.diagonal_back, "unfold_back": windows.unfold_back, "triangle": joins.triangle, "stack": joins.stack,
+    "scatter_kept": indexing.scatter_kept, "index_kept": indexing.index_kept, "scatter_zero": gather.scatter_zero, "scatter_dx": indexing.scatter_dx, "scatter_dv": indexing.scatter_dv,
+    "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
+    "cumulate": scans.cumulate, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})

@@ -23,7 +23,23 @@ cdef bint swap_grad_mode(bint mode) noexcept:
     cdef bint before = ag_grad_mode
     ag_grad_mode = mode
     modes.off += before - mode
+    if modes.observer != NULL and before != mode:
+        notice("mode", mode)
     return before
+
+
+cdef void notice(str what, object o) noexcept:
+    (<object> modes.observer)(what, o)
+
+
+observing = None
+
+
+def set_observer(observer):
+    """Have observer(what, object) called where a history may end (graph/explain), in every thread; None: nobody."""
+    global observing
+    observing = observer
+    modes.observer = NULL if observer is None else <PyObject*> observer
 
 
 def is_grad_enabled():

@@ -26,6 +26,7 @@ cdef enum SavedKind:
     SAVED_FLOAT = 1           # a Python number, in `number`
     SAVED_INT = 2
     SAVED_BOOL = 3
+    SAVED_PACKED = 4          # a tensor that saved_tensors_hooks put elsewhere (Watchers.packed)
 
 cdef union SavedPlace:
     char* data                # address of the first element
@@ -62,7 +63,7 @@ cdef class Node:
     cdef Saved* saved
     cdef PyObject* attrs              # tuple, or NULL
     cdef PyObject* extra              # tuple of aux values that the rule needs, or NULL
-    cdef PyObject* watchers           # list of weak references to tensors that retain their gradient; or NULL
+    cdef PyObject* watchers           # Watchers: whatever few nodes have; or NULL
     cdef PyObject* code               # where the user's code made it: code object and instruction offset
     cdef int lasti
     cdef unsigned char released       # saved values were given back by a backward pass
@@ -71,6 +72,19 @@ cdef class Node:
     cdef unsigned char queued         # state of the backward pass that holds the fast slots
     cdef PyObject** pending           # its gradients so far: n_outputs tensors
     cdef PyObject* pending_one        # room for one; in a free list: the next node
+
+cdef class Watchers:
+    cdef list retained                # weak references to tensors that retain their gradient
+    cdef dict hooks                   # of its outputs: number -> Hooks
+    cdef object before                # Hooks of the node itself, which see the gradients of its outputs; or None
+    cdef object after                 # ... and those that see the gradients of its inputs, too
+    cdef dict notes                   # Node.metadata
+    cdef list packed                  # saved values that saved_tensors_hooks put elsewhere
+
+cdef Watchers watchers_of(Node node)
+
+cdef class Owned:             # of an autograd.Function: the first of its node's attributes
+    cdef PyObject* node       # not counted; NULL when it is gone
 
 cdef enum:
     EDGE_WORDS = 3
@@ -161,4 +175,17 @@ cdef inline void node_release_saved(Node node) noexcept:
 
 cdef str node_line(Node node)
 cdef str node_description(Node node)
-cdef void remember_line(Node node) noexcept
+# Called for every node when its edges and saved values are there. On an error the node is given up.
+cdef int remember_line(Node node) except -1
+
+cdef enum:
+    RECORD_LINES = 1          # what happens then: the line is noted,
+    RECORD_SAVED = 2          # saved values are put elsewhere (hooks),
+    RECORD_TRACES = 4         # the whole stack is noted (hooks)
+    RECORD_NOTICE = 8         # the observer of modes is told (hooks)
+
+cdef struct Recording:
+    int mode
+    int (*look)(Node node) except -1  # for all but the line
+
+cdef Recording at_record

@@ -2,13 +2,16 @@
 #
 # Relies on tensor.pyi. tensor.pyi, __init__.pyi and users' type checkers rely on it.
 
+from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import disjoint_base
 
 from ..array.dtypes import DType
+from .handles import RemovableHandle
 from .tensor import Tensor
 
+CUSTOM: int
 NAMES: tuple[str, ...]
 NUMBERS: dict[int, type]
 PACKAGE: str
@@ -28,5 +31,13 @@ class Node:
     def sequence_nr(self) -> int: ...
     @property
     def line(self) -> str | None: ...
+    @property
+    def metadata(self) -> dict[Any, Any]: ...
+    def register_hook(
+        self, hook: Callable[[tuple[Tensor | None, ...], tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]
+    ) -> RemovableHandle: ...
+    def register_prehook(
+        self, hook: Callable[[tuple[Tensor | None, ...]], tuple[Tensor | None, ...] | None]
+    ) -> RemovableHandle: ...
 
 def set_record_lines(mode: bool) -> None: ...

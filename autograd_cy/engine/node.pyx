@@ -7,6 +7,7 @@
 
 cimport cython
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
@@ -15,10 +16,12 @@ from autograd_cy.engine.object cimport (
     PyObject_GC_Del, PyTypeObject, ag_gc_new_var, ag_line_of, ag_place, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
 )
 
+from autograd_cy._libraries import DIRECTORY
 from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.ops import TABLE
 
 NAMES = tuple(TABLE)
+CUSTOM = NAMES.index("custom")
 NUMBERS = {SAVED_FLOAT: float, SAVED_INT: int, SAVED_BOOL: bool}
 
 cdef enum:
@@ -28,7 +31,26 @@ cdef enum:
 
 cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
 cdef bint draining = False
-cdef bint lines_on = True
+at_record.mode = RECORD_LINES
+cdef int CUSTOM_ = CUSTOM
+
+
+cdef class Watchers:
+    pass
+
+
+cdef class Owned:
+    pass
+
+
+cdef Watchers watchers_of(Node node):
+    """The node's, made if there are none."""
+    cdef Watchers w
+    if node.watchers == NULL:
+        w = Watchers()
+        Py_INCREF(w)
+        node.watchers = <PyObject*> w
+    return <Watchers> node.watchers
 
 
 @cython.binding(False)                    # methods check the type of self only without it
@@ -36,7 +58,9 @@ cdef class Node:
     """A recorded operation; `tensor.grad_fn`. Nodes are made by operations only."""
 
     def name(self):
-        """Name of the operation, as PyTorch spells it: "MulBackward"."""
+        """Name of the operation, as PyTorch spells it: "MulBackward"; of a Function, that of its class."""
+        if self.opcode == CUSTOM_ and self.attrs != NULL:
+            return (<object> self.attrs)[0].name + "Backward"
         return "".join(part.capitalize() for part in NAMES[self.opcode].split("_")) + "Backward"
 
     @property
@@ -61,7 +85,7 @@ cdef class Node:
             saved = NULL if self.released else saved_at(self, i) if i < MAX_NAMED else NULL
             if self.edges[i].layout != NULL:
                 result.append((shape_tuple(self.edges[i].layout), DTYPES[self.edges[i].dtype]))
-            elif saved == NULL or saved.storage != NULL:
+            elif saved == NULL or saved.storage != NULL or saved.kind == SAVED_PACKED:
                 result.append(None)
             else:
                 result.append(NUMBERS[saved.kind](saved.at.number))
@@ -135,6 +159,8 @@ cdef void node_empty(Node node) noexcept:
     if node.attrs != NULL:
         o = node.attrs
         node.attrs = NULL
+        if node.opcode == CUSTOM_:
+            (<Owned> <object> PyTuple_GET_ITEM(<object> o, 0)).node = NULL
         Py_DECREF(<object> o)
     if node.watchers != NULL:
         o = node.watchers
@@ -187,6 +213,10 @@ cdef int visit_node(Node node, visitproc visit, void* arg) noexcept:
         stop = visit(node.attrs, arg)
         if stop:
             return stop
+    if node.watchers != NULL:
+        stop = visit(node.watchers, arg)
+        if stop:
+            return stop
     if node.extra != NULL:
         return visit(node.extra, arg)
     return 0
@@ -205,7 +235,6 @@ ag_set_slots(Node, node_dealloc, node_traverse, node_clear, NULL, NULL, 0)
 
 cdef PyObject* seen_code[CODE_CACHE]      # direct-mapped: code object -> whether it lies inside the package
 cdef bint seen_inside[CODE_CACHE]
-PACKAGE = __file__.rpartition("engine")[0]
 
 
 cdef int inside_package(PyObject* code) noexcept:
@@ -213,7 +242,7 @@ cdef int inside_package(PyObject* code) noexcept:
     cdef bint inside
     if seen_code[place] == code:
         return seen_inside[place]
-    inside = (<object> code).co_filename.startswith(PACKAGE)
+    inside = (<object> code).co_filename.startswith(DIRECTORY)
     Py_INCREF(<object> code)                    # kept, so that the address is not reused for other code
     Py_XDECREF(seen_code[place])
     seen_code[place] = code
@@ -221,11 +250,14 @@ cdef int inside_package(PyObject* code) noexcept:
     return inside
 
 
-cdef void remember_line(Node node) noexcept:
+cdef int remember_line(Node node) except -1:
     """Note the innermost frame outside the package: 3 ns where frames can be read as they lie, else 5 and 25 more for each activation
-    of a Python function."""
-    if lines_on:
+    of a Python function. Let whoever wants to have a look at the node."""
+    if at_record.mode & RECORD_LINES:
         node.code = ag_place(inside_package, &node.lasti)
+    if at_record.mode > RECORD_LINES:
+        return at_record.look(node)
+    return 0
 
 
 cdef str node_line(Node node):
@@ -239,6 +271,8 @@ cdef str node_description(Node node):
     cdef int i
     shapes = [str(shape_tuple(node.edges[i].layout)) for i in range(node.n_edges) if node.edges[i].layout != NULL]
     text = NAMES[node.opcode]
+    if node.opcode == CUSTOM_ and node.attrs != NULL:
+        text = f"the function {(<object> node.attrs)[0].name}"
     if shapes:
         text += (" of shape " if len(shapes) == 1 else " of shapes ") + " and ".join(shapes[:4])
         if len(shapes) > 4:
@@ -249,5 +283,4 @@ cdef str node_description(Node node):
 
 def set_record_lines(mode):
     """Whether operations remember the line that made them, for error messages (default True)."""
-    global lines_on
-    lines_on = bool(mode)
+    at_record.mode = at_record.mode & ~RECORD_LINES | (RECORD_LINES if mode else 0)

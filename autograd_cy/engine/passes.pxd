@@ -24,9 +24,10 @@ cdef class Pass:
     cdef PyObject** leaves
     cdef Py_ssize_t n_leaves, leaf_room
     cdef PointerMap slots     # address -> Slot*, unless fast
-    cdef PointerMap needed    # address -> 2: on a path to a chosen input, 1: not
+    cdef PointerMap needed    # address -> 2: on a path to a chosen input, 3: chosen, but on no path to another, 1: neither
     cdef dict captures        # (address of node or leaf, output number) -> gradient
     cdef object observer      # called with every node, the gradients it got and gave; looked at where captures is a dict only
+    cdef list retained        # (tensor, gradient) of inner tensors that keep theirs: put into grad when the pass has succeeded
     cdef PyObject* running    # the node at work, for error messages
     cdef PyObject** result    # the gradients that its rule gave
     cdef int n_result, result_room
@@ -37,7 +38,8 @@ cdef int contribute(Pass run, PyObject* target, int output_nr, PyObject* g) exce
 cdef int run_iterative(Pass run) except -1
 cdef int find_needed(Pass run, list roots, list inputs) except -1
 cdef bint is_needed(Pass run, PyObject* target) noexcept
-cdef int observe(Pass run, Node node, PyObject** grads) except -1
+cdef int arrived(Pass run, Node node, int k, PyObject** g) except -1
+cdef bint is_passed(Pass run, PyObject* node) noexcept
 cdef int add_to(PyObject** place, PyObject* contribution, bint create_graph) except -1
 cdef int give_grad(Tensor leaf, PyObject* total) except -1
 cdef int accumulate(Tensor leaf, PyObject* total, bint create_graph) except -1

@@ -18,7 +18,8 @@ from libc.stdlib cimport calloc, free
 from autograd_cy.array.layout cimport DENSE, layout_contiguous_like, layout_decref, same_layout
 from autograd_cy.engine.dispatch cimport binary
 from autograd_cy.engine.gradients cimport node_backward
-from autograd_cy.engine.node cimport Node, is_node, node_release_saved
+from autograd_cy.engine.hooks cimport after_rule, before_rule, run_output_hooks, switches
+from autograd_cy.engine.node cimport Node, Watchers, is_node, node_release_saved
 from autograd_cy.engine.operands cimport GRAIN, copy_of
 from autograd_cy.engine.pointer_map cimport PointerMap, map_free, map_get, map_set
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, set_grad
@@ -215,7 +216,7 @@ cdef void drop_everything(Pass run) noexcept:
         map_free(&run.slots)
     if run.needed.capacity:
         map_free(&run.needed)
-    run.captures = None
+    run.captures = run.retained = None
     if run.fast:
         run.fast = False
         fast_taken = False
@@ -236,7 +237,12 @@ cdef Slot* slot_of(Pass run, PyObject* target, int n) except NULL:
 
 
 cdef bint is_needed(Pass run, PyObject* target) noexcept:
-    return not run.restricted or map_get(&run.needed, target, 1) == 2
+    return not run.restricted or map_get(&run.needed, target, 1) >= 2
+
+
+cdef bint is_passed(Pass run, PyObject* node) noexcept:
+    """Whether gradients go on from the node; one whose gradient was asked for, and nothing below, is not differentiated."""
+    return not run.restricted or map_get(&run.needed, node, 1) != 3
 
 
 cdef int contribute(Pass run, PyObject* target, int output_nr, PyObject* g) except -1:
@@ -368,24 +374,42 @@ cdef PyObject* heap_pop(Pass run) noexcept:
 
 # ---- what both engines do at a node
 
-cdef int observe(Pass run, Node node, PyObject** grads) except -1:
-    """Gradients of inner tensors: those captured by grad(), those kept by retain_grad(), and all for a step-through."""
-    cdef int k
-    if run.captures is not None:
-        if run.observer is not None:
-            run.observer(node, gradients(grads, node.n_outputs), gradients(run.result, run.n_result))
-        for k in range(node.n_outputs):
-            key = (<size_t> <PyObject*> node, k)
-            if key in run.captures and grads[k] != NULL:
-                run.captures[key] = <object> grads[k]
+cdef int arrived(Pass run, Node node, int k, PyObject** g) except -1:
+    """The gradient of output k is complete: hooks may replace it; what they leave is kept by retain_grad() and captured by grad()."""
+    cdef Watchers w
+    if g[0] == NULL:
+        return 0
     if node.watchers != NULL:
-        for reference in <list> node.watchers:
+        run_output_hooks(node, k, g)
+        w = <Watchers> node.watchers
+        for reference in w.retained or ():
             tensor = reference()
-            if tensor is not None and (<Tensor> tensor).node == <PyObject*> node:
-                k = (<Tensor> tensor).output_nr
-                if grads[k] != NULL:
-                    Py_INCREF(<object> grads[k])
-                    accumulate(<Tensor> tensor, grads[k], run.create_graph)
+            if tensor is not None and (<Tensor> tensor).node == <PyObject*> node and (<Tensor> tensor).output_nr == k:
+                if run.retained is None:
+                    run.retained = []
+                run.retained.append((tensor, <object> g[0]))
+    if run.captures is not None:
+        key = (<size_t> <PyObject*> node, k)
+        if key in run.captures:
+            run.captures[key] = <object> g[0]
+    return 0
+
+
+cdef int apply_watched(Pass run, Node node, PyObject** grads, PyObject** result) except -1:
+    """The rule of a node where somebody looks on: hooks before and after, gradients that are kept, a step-through."""
+    cdef int k
+    if run.captures is not None or node.watchers != NULL:
+        for k in range(node.n_outputs):
+            arrived(run, node, k, &grads[k])
+    if not is_passed(run, <PyObject*> node):
+        return 0
+    if node.watchers != NULL:
+        before_rule(node, grads)
+    node_backward(node, grads, run.create_graph, result, False)
+    if node.watchers != NULL or switches.anomaly:
+        after_rule(node, grads, result, run.retain_graph)
+    if run.observer is not None:
+        run.observer(node, gradients(grads, node.n_outputs), gradients(result, node.n_edges))
     return 0
 
 
@@ -401,7 +425,7 @@ cdef int run_iterative(Pass run) except -1:
     cdef Node node
     cdef int i, n
     cdef bint fast = run.fast
-    cdef bint watched = recording() or run.captures is not None      # neither changes while a pass runs
+    cdef bint watched = recording() or run.captures is not None or switches.anomaly     # none changes while a pass runs
     while run.n_heap:
         if run.n_heap == 1:
             run.n_heap = 0
@@ -426,12 +450,13 @@ cdef int run_iterative(Pass run) except -1:
             node.queued = 0
         else:
             grads = slot_of(run, o, node.n_outputs).grads
-        node_backward(node, grads, run.create_graph, result, not watched and node.watchers == NULL)
         if watched or node.watchers != NULL:
-            observe(run, node, grads)
+            apply_watched(run, node, grads, result)
+        else:
+            node_backward(node, grads, run.create_graph, result, True)
         for i in range(node.n_outputs):
             drop(&grads[i])
-        if not run.retain_graph and (node.n_saved or node.extra != NULL):
+        if not run.retain_graph and (node.n_saved or node.extra != NULL) and (not watched or is_passed(run, <PyObject*> node)):
             node_release_saved(node)
         for i in range(n):
             if result[i] != NULL:
@@ -462,11 +487,12 @@ cdef struct Frame:
     bint needed
 
 cdef enum:
-    UNDECIDED = 3
+    UNDECIDED = 4
 
 
 cdef int find_needed(Pass run, list roots, list inputs) except -1:
-    """Mark the nodes from which a chosen input can be reached: depth first, with a stack of our own."""
+    """Mark the nodes from which a chosen input can be reached (2), and chosen ones from which no other can (3): depth first, with a stack
+    of our own."""
     cdef Frame* stack = NULL
     cdef Frame* frame
     cdef Py_ssize_t depth = 0, room = 0
@@ -496,7 +522,7 @@ cdef int find_needed(Pass run, list roots, list inputs) except -1:
                         stack, room = <Frame*> larger, 2 * room + 32
                     map_set(&run.needed, target, UNDECIDED)
                     stack[depth].node, stack[depth].edge = target, 0
-                    stack[depth].needed = map_get(&chosen, target, 0)
+                    stack[depth].needed = False
                     depth += 1
                 frame = &stack[depth - 1]
                 node = <Node> frame.node
@@ -507,11 +533,11 @@ cdef int find_needed(Pass run, list roots, list inputs) except -1:
                         state = map_get(&run.needed, target, 0)
                         if state == 0 and is_node(target):
                             break
-                        frame.needed = frame.needed or state == 2
+                        frame.needed = frame.needed or state == 2 or state == 3
                     target = NULL
                     frame.edge += 1
                 if target == NULL:               # all inputs are decided
-                    map_set(&run.needed, frame.node, 2 if frame.needed else 1)
+                    map_set(&run.needed, frame.node, 2 if frame.needed else 3 if map_get(&chosen, frame.node, 0) else 1)
                     depth -= 1
                     if depth == 0:
                         break

@@ -63,7 +63,26 @@ def manual_seed(seed):
     return default_generator.manual_seed(seed)
 
 
+cdef extern from *:
+    """
+    static __thread int ag_draws_refused = 0;
+    """
+    int ag_draws_refused
+
+
+def refuse_draws(refuse, nested=True):
+    """Whether random numbers are an error in this thread, as in vmap with randomness="error"; returns what was before. nested: a
+    refusal from outside holds on."""
+    global ag_draws_refused
+    before = ag_draws_refused
+    ag_draws_refused = refuse or (nested and before)
+    return bool(before)
+
+
 cdef object source(object generator):
+    if ag_draws_refused:
+        raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+                           "randomness flags on vmap or perform the randomness operation out of vmap")
     return (default_generator if generator is None else generator).numpy
 
 

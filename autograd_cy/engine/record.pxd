@@ -97,6 +97,9 @@ cdef inline Saved* saved_or_raise(Node node, int bit) except NULL:
 
 # Record a kernel operation with tensor inputs: edges, what the row's rules need, attributes.
 cdef int record(int opcode, PyObject* out, int n, PyObject** inputs, PyObject* attrs, PyObject* aux) except -1
+# The history of a tensor that is a converted or other copy of what the edge leads to.
+cdef int link_through_conversion(PyObject* result, Edge* edge) except -1
 cdef bint any_wants_grad(int n, PyObject** inputs) except -1
 cdef int refuse_inplace(Tensor t, str name) except -1
 cdef int rewrite_history(Tensor t, PyObject* node) except -1
+cdef int rewrite_history_as(Tensor t, PyObject* node, int output_nr) except -1

@@ -13,10 +13,10 @@ from autograd_cy.array.layout cimport layout_incref, shape_tuple, strides_of, st
 from autograd_cy.array.storage cimport storage_incref
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    SAVED_BOOL, SAVED_INT, Edge, Node, Saved, is_node, node_description, node_new, remember_line, saved_at,
+    SAVED_BOOL, SAVED_INT, SAVED_PACKED, Edge, Node, Saved, is_node, node_description, node_new, remember_line, saved_at,
 )
 from autograd_cy.kernels.table cimport recorder
-from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, operators, tensor_wrap, watch
+from autograd_cy.engine.tensor cimport CUSTOM_VIEW, RETAINS_GRAD, Tensor, operators, tensor_wrap, watch
 
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.ops import TABLE
@@ -120,6 +120,9 @@ cdef PyObject* unpack(Node node, int bit, bint with_history) except NULL:
     cdef PyObject* target
     cdef Edge* edge
     if saved.storage == NULL:
+        if saved.kind == SAVED_PACKED:
+            raise RuntimeError(f"the value was put elsewhere by saved_tensors_hooks; it comes back while backward is at "
+                               f"{node_description(node)}")
         return new_number(saved.at.number, saved.kind)
     if with_history and bit < node.n_edges:
         edge = &node.edges[bit]
@@ -227,6 +230,10 @@ cdef int refresh_view(Tensor t) except -1:
     if not shows_base(t):
         forget_base(t)
         return 0
+    if t.flags & CUSTOM_VIEW and base.needs_grad:
+        raise RuntimeError(f"{(<Node> t.node).name() if t.node != NULL else 'a custom function'}: the function returned a view of a tensor "
+                           f"that was changed in place afterwards, so that its backward no longer describes the view; return a clone() "
+                           f"from forward, or change nothing in place")
     if base.needs_grad:
         attrs = geometry(t, base)
         o = node_new(AS_STRIDED, 1, 0)
@@ -260,6 +267,9 @@ cdef int refuse_inplace(Tensor t, str name) except -1:
     cdef Tensor base
     if not grad_enabled():
         return 0
+    if t.flags & CUSTOM_VIEW and t.base != NULL:
+        raise RuntimeError(f"{name}: a view that an autograd.Function returned can't be changed in place: the gradient would pass its "
+                           f"backward by; return a clone() from forward, or change a clone()")
     if wants_grad(t) and t.node == NULL:
         raise RuntimeError(f"{name}: a leaf tensor that requires gradients can't be changed in place; "
                            f"do it under no_grad(), or on a copy")
@@ -276,12 +286,17 @@ cdef int refuse_inplace(Tensor t, str name) except -1:
 
 cdef int rewrite_history(Tensor t, PyObject* node) except -1:
     """t was changed in place by `node` (whose reference is taken over): rewrite its history, and its base's."""
+    return rewrite_history_as(t, node, 0)
+
+
+cdef int rewrite_history_as(Tensor t, PyObject* node, int output_nr) except -1:
+    """The same where t is this output of the node."""
     cdef PyObject* old = t.node
     cdef PyObject* o
     cdef Tensor base
     t.node = NULL
     Py_XDECREF(old)
-    set_history(<PyObject*> t, node, 0)
+    set_history(<PyObject*> t, node, output_nr)
     t.view_version = t.storage.version
     if t.flags & RETAINS_GRAD:
         watch(t)

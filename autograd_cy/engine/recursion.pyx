@@ -6,11 +6,12 @@ import sys
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF
 
 from autograd_cy.engine.gradients cimport node_backward
+from autograd_cy.engine.hooks cimport after_rule, before_rule, switches
 from autograd_cy.engine.node cimport Node, is_node, node_release_saved
-from autograd_cy.engine.passes cimport Pass, add_to, contribute, drop, is_needed, observe
+from autograd_cy.engine.passes cimport Pass, add_to, arrived, contribute, drop, is_needed
 from autograd_cy.engine.tensor cimport Tensor
 
 cdef extern from *:
@@ -92,6 +93,15 @@ cdef class Recursion:
             if g is not None:
                 Py_INCREF(g)
                 add_to(&sum, <PyObject*> g, self.run.create_graph)
+        if is_node(target) and sum != NULL:
+            Py_INCREF(<object> target)
+            drop(&self.run.running)
+            self.run.running = target            # for errors of its hooks
+            try:
+                arrived(self.run, <Node> target, output_nr, &sum)
+            except BaseException:
+                drop(&sum)
+                raise
         result = None
         if sum != NULL:
             result = <object> sum
@@ -121,17 +131,23 @@ cdef class Recursion:
             result = grads + node.n_outputs
             for i in range(node.n_outputs):
                 grads[i] = <PyObject*> totals[i] if totals[i] is not None else NULL
+                Py_XINCREF(grads[i])
             for i in range(node.n_edges):
                 result[i] = NULL
             try:
+                if node.watchers != NULL:
+                    before_rule(node, grads)
                 node_backward(node, grads, self.run.create_graph, result, False)
-                observe(self.run, node, grads)
+                if node.watchers != NULL or switches.anomaly:
+                    after_rule(node, grads, result, self.run.retain_graph)
                 for i in range(node.n_edges):
                     if result[i] != NULL:
                         out[i] = <object> result[i]
             finally:
                 for i in range(node.n_edges):
                     drop(&result[i])
+                for i in range(node.n_outputs):
+                    drop(&grads[i])
                 PyMem_Free(grads)
             if not self.run.retain_graph:
                 node_release_saved(node)
@@ -170,8 +186,8 @@ cdef int run_recursive(Pass run, list roots, list seeds) except -1:
                 Py_INCREF(g)
                 contribute(run, <PyObject*> item, 0, <PyObject*> g)
     if run.captures is not None:
-        for address, output_nr in run.captures:
+        for address, output_nr in list(run.captures):
             item = r.targets.get(address)
-            if isinstance(item, Node):
-                run.captures[(address, output_nr)] = r.total(<PyObject*> item, output_nr, 1)
+            if isinstance(item, Node):           # `arrived` puts it in
+                r.total(<PyObject*> item, output_nr, 1)
     return 0

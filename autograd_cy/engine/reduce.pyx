@@ -7,7 +7,7 @@ from collections import namedtuple
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, UINT8
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_scalar, layout_strided, strides_of,
 )
@@ -15,6 +15,7 @@ from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, Saved
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
+from autograd_cy.engine.routines cimport run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
@@ -26,15 +27,36 @@ from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.elementwise import maximum, minimum, sqrt
 from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.modes import no_grad
-from autograd_cy.engine.shape import clone, convert, expand, permute, unsqueeze
+from autograd_cy.engine.shape import convert, expand, permute, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.kernels.table import routine_number
+
+cdef extern from *:
+    """
+    static PyObject* ag_pair(PyObject* type, PyObject* first, PyObject* second) {     /* a third of the time that type(...) takes */
+        PyObject* o = ((PyTypeObject*) type)->tp_alloc((PyTypeObject*) type, 2);
+        if (o == NULL) return NULL;
+        Py_INCREF(first);
+        Py_INCREF(second);
+        PyTuple_SET_ITEM(o, 0, first);
+        PyTuple_SET_ITEM(o, 1, second);
+        return o;
+    }
+    """
+    object ag_pair(object type, object first, object second)
 
 cdef int SUM = OPCODES["sum"], MEAN = OPCODES["mean"], PROD = OPCODES["prod"], AMAX = OPCODES["amax"], AMIN = OPCODES["amin"]
 cdef int MAX = OPCODES["max"], MIN = OPCODES["min"], VAR = OPCODES["var"], STD = OPCODES["std"]
 cdef int LOGSUMEXP = OPCODES["logsumexp"], NORM = OPCODES["norm"], SOFTMAX = OPCODES["softmax"]
+cdef int NANSUM = OPCODES["nansum"], SUM_WITHOUT_NAN = routine_number("scans.nansum")
 cdef int LOG_SOFTMAX = OPCODES["log_softmax"]
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
+cdef object pair(object kind, object first, object second):
+    """kind(first, second), of a namedtuple."""
+    return ag_pair(kind, first, second)
+
+
 cdef list ALL_DIMS = [tuple(range(n)) for n in range(MAX_NDIM + 1)]
 cdef object UNSET = object()
 
@@ -58,20 +80,14 @@ cdef tuple dims_of(object dim, int ndim, str name):
     return (axis,) if ndim else ()
 
 
-cdef PyObject* reduced(int kind, Tensor x, tuple dims, bint keepdim, double param) except NULL:
-    """The reduction as a new tensor; no history."""
+cdef PyObject* result_for(Tensor x, tuple dims, bint keepdim, int dtype, Py_ssize_t* strides) except NULL:
+    """A new tensor for a reduction over dims, and its strides in the dims of x (0 on those reduced)."""
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t step = 1
     cdef unsigned long long mask = 0
     cdef Layout* layout
     cdef PyObject* out
     cdef int i, n = 0
-    cdef int dtype = x.dtype_
-    if kind == REDUCE_ARGMAX or kind == REDUCE_ARGMIN or ((kind == REDUCE_SUM or kind == REDUCE_PROD) and dtype > FLOAT64):
-        dtype = INT64
-    elif kind == REDUCE_ANY or kind == REDUCE_ALL:
-        dtype = BOOL
     if len(dims) == x.layout.ndim and not keepdim:
         layout = layout_scalar()
         for i in range(x.layout.ndim):
@@ -95,6 +111,19 @@ cdef PyObject* reduced(int kind, Tensor x, tuple dims, bint keepdim, double para
                 step *= x.layout.dims[i]
     out = tensor_new(layout, dtype)
     layout_decref(layout)
+    return out
+
+
+cdef PyObject* reduced(int kind, Tensor x, tuple dims, bint keepdim, double param) except NULL:
+    """The reduction as a new tensor; no history."""
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef PyObject* out
+    cdef int dtype = x.dtype_
+    if kind == REDUCE_ARGMAX or kind == REDUCE_ARGMIN or ((kind == REDUCE_SUM or kind == REDUCE_PROD) and dtype > FLOAT64):
+        dtype = INT64
+    elif kind == REDUCE_ANY or kind == REDUCE_ALL:
+        dtype = BOOL
+    out = result_for(x, dims, keepdim, dtype, strides)
     if x.layout.numel >= GRAIN:
         with nogil:
             K.reduce(kind, x.dtype_, x.layout.ndim, x.layout.dims, x.data, strides_of(x.layout), (<Tensor> out).data, strides, param)
@@ -170,6 +199,26 @@ def prod(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     return reduction(PROD, REDUCE_PROD, t, dims_of(either(dim, axis), t.layout.ndim, "prod"), bool(keep_of(keepdim, keepdims)), 0, None)
 
 
+def nansum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """The sum over `dim` (all dimensions by default) of what is not NaN. Integers and bools sum to int64."""
+    cdef Tensor t = input_of(x, "nansum")
+    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "nansum")
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef PyObject* tensors[2]
+    if dtype is not None:
+        t = convert(t, dtype)
+    if t.dtype_ > FLOAT64:
+        return reduction(SUM, REDUCE_SUM, t, dims, keep, 0, None)
+    out = own(result_for(t, dims, keep, t.dtype_, strides))
+    tensors[0], tensors[1] = <PyObject*> out, <PyObject*> t
+    run_routine(SUM_WITHOUT_NAN, tensors, t.layout.ndim, strides)
+    if any_wants_grad(1, tensors + 1):
+        attrs = (dims, keep)
+        record(NANSUM, <PyObject*> out, 1, tensors + 1, <PyObject*> attrs, NULL)
+    return out
+
+
 def amax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """The largest element over `dim`; NaN wins. Ties share the gradient evenly. ValueError over nothing."""
     cdef Tensor t = input_of(x, "amax")
@@ -189,7 +238,7 @@ def amin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
 cdef object extreme(int opcode, int kind, int index_kind, Tensor x, object dim, bint keepdim, str name):
     """(values, indices) along one dimension."""
     cdef tuple dims = (axis_of(dim, x.layout.ndim, name),) if x.layout.ndim else ()
-    cdef PyObject* inputs[1]
+    cdef PyObject* inputs[2]
     if x.layout.ndim == 0:
         axis_of(dim, 0, name)
     refuse_empty(x, dims, name)
@@ -198,10 +247,9 @@ cdef object extreme(int opcode, int kind, int index_kind, Tensor x, object dim, 
     inputs[0] = <PyObject*> x
     if x.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
         attrs = (dims, bool(keepdim))
-        kept = clone(indices if keepdim or not dims else unsqueeze(indices, dims[0]))
-        aux = (kept,)
-        record(opcode, <PyObject*> values, 1, inputs, <PyObject*> attrs, <PyObject*> aux)
-    return ValuesIndices(values, indices)
+        inputs[1] = <PyObject*> indices
+        record(opcode, <PyObject*> values, 2, inputs, <PyObject*> attrs, NULL)
+    return pair(ValuesIndices, values, indices)
 
 
 def max(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
@@ -246,15 +294,17 @@ def argmin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
 
 
 def any(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
-    """Whether any element along `dim` is true (not zero); False over nothing."""
+    """Whether any element along `dim` is true (not zero); False over nothing. bool, but uint8 of uint8."""
     cdef Tensor t = input_of(x, "any")
-    return own(reduced(REDUCE_ANY, t, dims_of(either(dim, axis), t.layout.ndim, "any"), bool(keep_of(keepdim, keepdims)), 0))
+    out = own(reduced(REDUCE_ANY, t, dims_of(either(dim, axis), t.layout.ndim, "any"), bool(keep_of(keepdim, keepdims)), 0))
+    return out if t.dtype_ != UINT8 else own(converted(out, UINT8))
 
 
 def all(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
-    """Whether all elements along `dim` are true (not zero); True over nothing."""
+    """Whether all elements along `dim` are true (not zero); True over nothing. bool, but uint8 of uint8."""
     cdef Tensor t = input_of(x, "all")
-    return own(reduced(REDUCE_ALL, t, dims_of(either(dim, axis), t.layout.ndim, "all"), bool(keep_of(keepdim, keepdims)), 0))
+    out = own(reduced(REDUCE_ALL, t, dims_of(either(dim, axis), t.layout.ndim, "all"), bool(keep_of(keepdim, keepdims)), 0))
+    return out if t.dtype_ != UINT8 else own(converted(out, UINT8))
 
 
 def var(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None, keepdims=None):

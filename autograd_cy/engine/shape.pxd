@@ -13,6 +13,8 @@ cdef int axis_of(object dim, int ndim, str name) except -1
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1
 cdef object own(PyObject* o)
 cdef object contiguous(Tensor x)
+cdef object selected(Tensor x, int axis, Py_ssize_t index, str name)
+cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length)
 cdef object sliced(Tensor x, tuple index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset)
 cdef Tensor need_tensor(object x, str name)
 cdef PyObject** fill_one(PyObject** inputs, Tensor a) noexcept

@@ -1,5 +1,7 @@
 # Views and copies: reshape, permute, expand, slices, contiguous, clone, conversions.
 #
+# Above 500 lines because views share their helpers, and another module would add 60 kB for the same functions.
+#
 # Relies on array, dispatch, record. Views share memory and cost one layout; methods.py puts the functions into Tensor.
 
 from cpython.object cimport PyObject
@@ -11,7 +13,7 @@ from autograd_cy.array.layout cimport (
     layout_strided, layout_view, shape_tuple, strides_of,
 )
 from autograd_cy.engine.gradients cimport sum_to_layout
-from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport contiguous_of, converted, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
@@ -23,6 +25,7 @@ from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int RESHAPE = OPCODES["reshape"], PERMUTE = OPCODES["permute"], EXPAND = OPCODES["expand"], SLICE = OPCODES["slice"]
+cdef int SELECT = OPCODES["select"], NARROW = OPCODES["narrow"]
 cdef int UNSLICE = OPCODES["unslice"], CLONE = OPCODES["clone"], CONVERT = OPCODES["convert"], SUM_TO = OPCODES["sum_to"]
 
 
@@ -153,7 +156,7 @@ def view(x, *shape):
     if layout == NULL:
         raise ShapeError(f"view: shape {tuple(sizes_from(shape))} needs a copy of the tensor of shape {t.shape} and strides "
                          f"{t.stride()}; use reshape()")
-    return view_of(t, layout, t.data, RESHAPE, (shape_tuple(layout),))
+    return view_of(t, layout, t.data, RESHAPE, (shape_tuple(layout),) if wants_grad(t) else None)
 
 
 def permute(x, *dims):
@@ -169,7 +172,20 @@ def permute(x, *dims):
         for j in range(i):
             if order[j] == order[i]:
                 raise ShapeError(f"permute: dim {given[i]} occurs twice in {tuple(given)}")
-    return view_of(t, layout_permute(t.layout, order), t.data, PERMUTE, (tuple([order[i] for i in range(t.layout.ndim)]),))
+    return view_of(t, layout_permute(t.layout, order), t.data, PERMUTE, order_of(t, order))
+
+
+cdef object order_of(Tensor x, const int* order):
+    """The attribute of permute, if it is recorded."""
+    if not wants_grad(x):
+        return None
+    if x.layout.ndim == 2:
+        return SWAPPED if order[0] else KEPT
+    return (tuple([order[i] for i in range(x.layout.ndim)]),)
+
+
+cdef tuple SWAPPED = ((1, 0),)
+cdef tuple KEPT = ((0, 1),)
 
 
 cdef object transposed(Tensor x, int a, int b):
@@ -181,8 +197,7 @@ cdef object transposed(Tensor x, int a, int b):
     for i in range(x.layout.ndim):
         order[i] = i
     order[a], order[b] = b, a
-    return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE,
-                   (tuple([order[i] for i in range(x.layout.ndim)]),) if x.needs_grad else None)
+    return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE, order_of(x, order))
 
 
 cdef Layout* share(Tensor x) noexcept:
@@ -212,10 +227,43 @@ def swap_axes(x):
     return transposed(a, a.layout.ndim - 2, a.layout.ndim - 1)
 
 
+def reversed_axes(Tensor x):
+    """All dimensions in reverse order (`T`). A view."""
+    cdef int order[MAX_NDIM]
+    cdef int i
+    for i in range(x.layout.ndim):
+        order[i] = x.layout.ndim - 1 - i
+    return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE, order_of(x, order))
+
+
+def adjoint(x):
+    """The last two dimensions exchanged (of real numbers, as mT). A view."""
+    cdef Tensor a = need_tensor(x, "adjoint")
+    if a.layout.ndim < 2:
+        raise ShapeError(f"adjoint: expected at least 2 dimensions, got shape {a.shape}")
+    return transposed(a, a.layout.ndim - 2, a.layout.ndim - 1)
+
+
+def matrix_H(Tensor x):
+    """The transpose of a matrix (`H`). A view."""
+    if x.layout.ndim != 2 and x.layout.ndim != 0:
+        raise RuntimeError(f"H: expected a matrix, got shape {x.shape}; use mH for batches of matrices")
+    return transposed(x, 0, 1)
+
+
 def movedim(x, source, destination):
     """Dimensions `source` moved to positions `destination`; the others keep their order. A view."""
     cdef Tensor a = need_tensor(x, "movedim")
     cdef int ndim = a.layout.ndim
+    cdef int axes[MAX_NDIM]
+    cdef int one, other, at, k = 0
+    if type(source) is int and type(destination) is int and ndim:
+        one, other = axis_of(source, ndim, "movedim"), axis_of(destination, ndim, "movedim")
+        for at in range(ndim):
+            k += k == one                         # the next axis that stays
+            axes[at] = one if at == other else k
+            k += at != other
+        return view_of(a, layout_permute(a.layout, axes), a.data, PERMUTE, order_of(a, axes))
     sources = [axis_of(d, ndim, "movedim") for d in ((source,) if isinstance(source, int) else source)]
     places = [axis_of(d, ndim, "movedim") for d in ((destination,) if isinstance(destination, int) else destination)]
     if len(sources) != len(places) or len(set(sources)) != len(sources) or len(set(places)) != len(places):
@@ -250,19 +298,64 @@ def flatten(x, start_dim=0, end_dim=-1):
     return reshape_to(a, n, shape)
 
 
+def unflatten(x, dim, sizes):
+    """Dimension dim divided into several; one size may be -1. A view where possible.
+
+    Raises RuntimeError where the sizes do not multiply to that of the dimension.
+    """
+    cdef Tensor a = need_tensor(x, "unflatten")
+    cdef Py_ssize_t given[MAX_NDIM]
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int ndim = a.layout.ndim
+    cdef int axis = axis_of(dim, ndim, "unflatten")
+    cdef int n = read_shape(sizes, given, "unflatten")
+    cdef int i, unknown = -1
+    cdef Py_ssize_t known = 1, size = a.layout.dims[axis] if ndim else 1
+    if ndim == 0:
+        raise IndexError("unflatten: a tensor of 0 dimensions has no dimension to divide")
+    if n == 0:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if ndim - 1 + n > MAX_NDIM:
+        raise ShapeError(f"unflatten: a tensor has at most {MAX_NDIM} dimensions")
+    for i in range(n):
+        if given[i] == -1 and unknown < 0:
+            unknown = i
+        elif given[i] < 0:
+            raise RuntimeError(f"unflatten: only one size may be -1, and none smaller, got {tuple(sizes)}")
+        else:
+            known *= given[i]
+    if unknown >= 0:
+        if known == 0 or size % known:
+            raise RuntimeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {size}, the size of dim {axis} of shape {a.shape}")
+        given[unknown] = size // known
+        known = size
+    if known != size:
+        raise RuntimeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {size}, the size of dim {axis} of shape {a.shape}")
+    for i in range(ndim - 1 + n):
+        shape[i] = a.layout.dims[i] if i < axis else given[i - axis] if i < axis + n else a.layout.dims[i - n + 1]
+    return reshape_to(a, ndim - 1 + n, shape)
+
+
 def squeeze(x, dim=None):
     """Without the dimensions of size 1 (all of them, or those of `dim` that have size 1). A view."""
     cdef Tensor a = need_tensor(x, "squeeze")
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int i, n = 0
-    chosen = None if dim is None else {axis_of(d, a.layout.ndim, "squeeze") for d in ((dim,) if isinstance(dim, int) else dim)}
+    if dim is None:
+        chosen = None
+    elif isinstance(dim, int):
+        chosen = (axis_of(dim, a.layout.ndim, "squeeze"),)
+    else:
+        chosen = tuple([axis_of(d, a.layout.ndim, "squeeze") for d in dim])
+        if len(set(chosen)) < len(chosen):
+            raise RuntimeError(f"squeeze: a dim occurs twice in {tuple(dim)}")
     for i in range(a.layout.ndim):
         if a.layout.dims[i] != 1 or (chosen is not None and i not in chosen):
             shape[n], strides[n] = a.layout.dims[i], strides_of(a.layout)[i]
             n += 1
     cdef Layout* layout = layout_strided(n, shape, strides)
-    return view_of(a, layout, a.data, RESHAPE, (shape_tuple(layout),))
+    return view_of(a, layout, a.data, RESHAPE, (shape_tuple(layout),) if wants_grad(a) else None)
 
 
 def unsqueeze(x, dim):
@@ -280,7 +373,7 @@ def unsqueeze(x, dim):
     shape[at] = 1
     strides[at] = shape[at + 1] * strides[at + 1] if at < ndim else 1
     cdef Layout* layout = layout_strided(ndim + 1, shape, strides)
-    return view_of(a, layout, a.data, RESHAPE, (shape_tuple(layout),))
+    return view_of(a, layout, a.data, RESHAPE, (shape_tuple(layout),) if wants_grad(a) else None)
 
 
 def expand(x, *shape):
@@ -299,7 +392,7 @@ def expand(x, *shape):
     cdef Layout* layout = layout_expand(a.layout, ndim, sizes)
     if layout == NULL:
         raise ShapeError(f"expand: a tensor of shape {a.shape} does not expand to {tuple(given)}")
-    return view_of(a, layout, a.data, EXPAND, (shape_tuple(layout),))
+    return view_of(a, layout, a.data, EXPAND, (shape_tuple(layout),) if wants_grad(a) else None)
 
 
 def sum_to(x, shape):
@@ -319,6 +412,63 @@ def sum_to(x, shape):
 cdef PyObject** fill_one(PyObject** inputs, Tensor a) noexcept:
     inputs[0] = <PyObject*> a
     return inputs
+
+
+# ---- one slice, or several neighbours, of one dimension
+
+def select(input, dim, index):
+    """The slice at `index` of dimension `dim`, without that dimension. A view.
+
+    Raises IndexError where dim or index is out of range.
+    """
+    cdef Tensor x = need_tensor(input, "select")
+    if x.layout.ndim == 0:
+        raise IndexError("select: a tensor of 0 dimensions has no slices")
+    return selected(x, axis_of(dim, x.layout.ndim, "select"), index, "select")
+
+
+cdef object selected(Tensor x, int axis, Py_ssize_t index, str name):
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t size = x.layout.dims[axis], stride = strides_of(x.layout)[axis]
+    cdef int i
+    if not -size <= index < size:
+        raise IndexError(f"{name}: index {index} is out of range for dim {axis} of size {size}")
+    if index < 0:
+        index += size
+    for i in range(x.layout.ndim - 1):
+        shape[i], strides[i] = x.layout.dims[i + (i >= axis)], strides_of(x.layout)[i + (i >= axis)]
+    return view_of(x, layout_strided(x.layout.ndim - 1, shape, strides), x.data + index * stride * itemsize_of(x.dtype_), SELECT,
+                   (axis, index) if wants_grad(x) else None)
+
+
+def narrow(input, dim, start, length):
+    """`length` slices of dimension `dim` from `start` (negative: counted from the end). A view.
+
+    Raises IndexError where they leave the dimension.
+    """
+    cdef Tensor x = need_tensor(input, "narrow")
+    cdef int axis = axis_of(dim, x.layout.ndim, "narrow")
+    cdef Py_ssize_t first = start, count = length
+    if x.layout.ndim == 0:
+        raise RuntimeError("narrow: a tensor of 0 dimensions can't be narrowed")
+    if first < 0:
+        first += x.layout.dims[axis]
+    if not 0 <= first <= x.layout.dims[axis] or not 0 <= count <= x.layout.dims[axis] - first:
+        raise IndexError(f"narrow: {start}:{start + length} is out of range for dim {dim} of shape {x.shape}")
+    return narrowed(x, axis, first, count)
+
+
+cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length):
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int i
+    for i in range(x.layout.ndim):
+        shape[i] = x.layout.dims[i]
+    shape[axis] = length
+    start = start if length else 0
+    return view_of(x, layout_strided(x.layout.ndim, shape, strides_of(x.layout)),
+                   x.data + start * strides_of(x.layout)[axis] * itemsize_of(x.dtype_), NARROW,
+                   (axis, start, length) if wants_grad(x) else None)
 
 
 # ---- slices: per axis (start, length, step), or (None, None, None) for all of it
@@ -404,6 +554,8 @@ def clone(x):
 def detach(x):
     """The same memory without history: requires no gradient. A change in place is seen by both."""
     cdef Tensor a = need_tensor(x, "detach")
+    if modes.observer != NULL:
+        notice("detach", a)
     layout_incref(a.layout)
     return own(tensor_alias(a, a.layout, a.data))
 

@@ -24,6 +24,9 @@ cdef extern from *:
 cdef enum:
     RETAINS_GRAD = 1          # an inner tensor that keeps its gradient
     CYCLIC = 2                # may be part of a reference cycle: tracked by the collector
+    HOOKED = 4                # a leaf that has, or had, hooks
+    TRACKED = 8               # tracked by the collector by itself: what is computed from it is not
+    CUSTOM_VIEW = 16          # a view that an autograd.Function made: no in-place change may rewrite its history
 
 cdef class Tensor:
     cdef Storage* storage

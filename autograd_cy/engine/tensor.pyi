@@ -8,7 +8,7 @@
 # `_self`: the method is also a function, and its first parameter has another name at run time.
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeAlias, overload
 
 import numpy as np
@@ -18,6 +18,7 @@ from typing_extensions import disjoint_base
 from ..array.dtypes import DType
 from ..array.storage import UntypedStorage
 from .random import Generator
+from .handles import RemovableHandle
 from .node import Node
 from .reduce import ValuesIndices
 
@@ -101,6 +102,8 @@ class Tensor:
     ) -> None: ...
     def requires_grad_(self, requires_grad: builtins.bool = True) -> Self: ...
     def retain_grad(self) -> None: ...
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle: ...
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle: ...
     def detach(_self) -> Tensor: ...
     def detach_(self) -> Self: ...
     @staticmethod

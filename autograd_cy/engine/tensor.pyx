@@ -15,7 +15,7 @@ from libc.stdlib cimport free, malloc
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, UINT8, itemsize_of
 from autograd_cy.array.layout cimport CONTIGUOUS, layout_decref, layout_incref, same_shape, shape_tuple, strides_of, strides_tuple
 from autograd_cy.array.storage cimport storage_decref, storage_incref, wrap_storage
-from autograd_cy.engine.node cimport Node, node_make_cyclic, node_type
+from autograd_cy.engine.node cimport Node, Watchers, node_make_cyclic, node_type, watchers_of
 from autograd_cy.engine.object cimport (
     PyObject_ClearWeakRefs, PyObject_GC_Del, PyObject_GenericSetAttr, PyTypeObject, ag_alloc, ag_free, ag_set_slots, ag_track,
     AG_TYPE, ag_set_in_type, ag_untrack, visitproc,
@@ -472,12 +472,10 @@ cdef object own_buffer(Tensor t):
 cdef int watch(Tensor t) except -1:
     """Let the node of t know that t retains its gradient."""
     cdef Node node = <Node> t.node
-    cdef list watchers
-    if node.watchers == NULL:
-        watchers = []
-        Py_INCREF(watchers)
-        node.watchers = <PyObject*> watchers
-    (<list> node.watchers).append(weakref.ref(t))
+    cdef Watchers watchers = watchers_of(node)
+    if watchers.retained is None:
+        watchers.retained = []
+    watchers.retained.append(weakref.ref(t))
     return 0
 
 
@@ -511,7 +509,7 @@ cdef void tensor_release(Tensor t) noexcept:
 
 
 cdef void tensor_dealloc(PyObject* o) noexcept:
-    if AG_TYPE(o) != tensor_type or (<Tensor> o).flags & CYCLIC:
+    if AG_TYPE(o) != tensor_type or (<Tensor> o).flags & (CYCLIC | TRACKED):
         ag_untrack(o)
     if ag_weakrefs(o) != NULL:
         PyObject_ClearWeakRefs(o)

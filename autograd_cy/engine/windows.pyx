@@ -1,26 +1,34 @@
-# Windows on memory: how a view of a base that was changed in place is differentiated.
+# Windows on memory: diagonals, sliding windows, as_strided; how a view of a base that was changed in place is differentiated.
 #
-# Relies on array, shape, record. record.pyx makes the nodes; the rules of the table call the functions here.
+# Relies on array, shape, record. record.pyx makes nodes for views of changed bases; the rules of the table call the functions here;
+# methods.py makes diagonal and unfold methods.
 #
-# `base` is (shape, strides) of the base, `view` is (shape, strides, offset) of the window, in elements.
+# `base` is (shape, strides) of the base, `view` is (shape, strides, offset) of the window, in elements. Where a row describes a window
+# itself (diagonal, unfold), its gradient is that of a window on a base without gaps, however the input lay in memory.
+
+import numpy as np
 
 from cpython.object cimport PyObject
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_incref, layout_strided, same_layout, strides_of,
+    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_incref, layout_strided, same_layout, strides_of, strides_tuple,
 )
-from autograd_cy.engine.operands cimport copy_into, copy_of
-from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.shape cimport fill_one, own, read_shape
+from autograd_cy.array.storage cimport FOREIGN
+from autograd_cy.engine.operands cimport contiguous_of, copy_into, copy_of
+from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
+from autograd_cy.engine.shape cimport axis_of, fill_one, need_tensor, own, read_shape, view_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias
+from autograd_cy.kernels.table cimport K
 
+from autograd_cy.array.errors import ShapeError
+from autograd_cy.engine.creation import tensor
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import sum_to
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int AS_STRIDED = OPCODES["as_strided"], AS_STRIDED_BACK = OPCODES["as_strided_back"]
-cdef int FILL_STRIDED = OPCODES["fill_strided"]
+cdef int FILL_STRIDED = OPCODES["fill_strided"], DIAGONAL = OPCODES["diagonal"], UNFOLD = OPCODES["unfold"]
 
 
 cdef Layout* base_layout(tuple base) except NULL:
@@ -33,40 +41,62 @@ cdef Layout* base_layout(tuple base) except NULL:
     layout = layout_strided(ndim, shape, strides)
     if layout.flags & OVERLAPPING:
         layout_decref(layout)
-        raise RuntimeError("a tensor was changed in place through a view although several of its elements share one memory location "
-                           "(it was expanded); clone() it before changing it")
+        raise RuntimeError("a window on memory (as_strided, or a view that was changed in place) whose base has several elements in one "
+                           "memory location (it was expanded) has no gradient; clone() the base first")
     return layout
 
 
-cdef Tensor laid_out(Tensor x, tuple base):
-    """x in memory laid out as the base; x itself where it lies so."""
-    cdef Layout* layout = base_layout(base)
-    cdef PyObject* out
-    if same_layout(layout, x.layout):
-        layout_decref(layout)
-        return x
-    out = new_with_layout(layout, x.dtype_)
-    layout_decref(layout)
-    copy_into(<Tensor> out, x)
-    return own(out)
+cdef struct Reach:            # of a window: offsets of its lowest and its highest element; none: 0, -1
+    Py_ssize_t lowest
+    Py_ssize_t highest
 
 
-cdef PyObject* new_with_layout(Layout* layout, int dtype) except NULL:
-    """Zeros of any layout, one that has gaps or negative strides too."""
-    cdef Py_ssize_t lowest = 0
-    cdef Py_ssize_t highest = 0
-    cdef Py_ssize_t reach
-    cdef Tensor memory
+cdef Reach reach_of(int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset) noexcept:
+    cdef Reach reach
     cdef int i
-    for i in range(layout.ndim):
-        reach = (layout.dims[i] - 1) * strides_of(layout)[i]
-        if reach < 0:
-            lowest += reach
+    reach.lowest = reach.highest = offset
+    for i in range(ndim):
+        if shape[i] == 0:
+            reach.lowest, reach.highest = 0, -1
+            return reach
+        if strides[i] < 0:
+            reach.lowest += (shape[i] - 1) * strides[i]
         else:
-            highest += reach
-    memory = FUNCTIONS["zeros"]((highest - lowest + 1 if layout.numel else 0,), dtype)
+            reach.highest += (shape[i] - 1) * strides[i]
+    return reach
+
+
+cdef Reach window_reach(tuple view):
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int ndim = read_shape(view[0], shape, "as_strided")
+    read_shape(view[1], strides, "as_strided")
+    return reach_of(ndim, shape, strides, view[2])
+
+
+cdef Tensor zeros_around(Layout* layout, int dtype, tuple view):
+    """Zeros of any layout, one that has gaps or negative strides too, on memory that reaches as far as the window."""
+    cdef Reach base = reach_of(layout.ndim, layout.dims, strides_of(layout), 0)
+    cdef Reach window = window_reach(view)
+    cdef Py_ssize_t lowest = min(base.lowest, window.lowest, 0)
+    cdef Py_ssize_t highest = max(base.highest, window.highest, -1)
+    cdef Tensor memory = FUNCTIONS["zeros"]((highest - lowest + 1,), dtype)
     layout_incref(layout)
-    return tensor_alias(memory, layout, memory.data - lowest * itemsize_of(dtype))
+    return own(tensor_alias(memory, layout, memory.data - lowest * itemsize_of(dtype)))
+
+
+cdef Tensor laid_out(Tensor x, tuple base, tuple view):
+    """x in memory laid out as the base, and as far as the window reaches; x itself where it lies so."""
+    cdef Layout* layout = base_layout(base)
+    cdef Reach own_reach = reach_of(layout.ndim, layout.dims, strides_of(layout), 0)
+    cdef Reach window = window_reach(view)
+    cdef bint inside = window.highest < window.lowest or own_reach.lowest <= window.lowest and window.highest <= own_reach.highest
+    cdef Tensor out = x
+    if not inside or not same_layout(layout, x.layout):
+        out = zeros_around(layout, x.dtype_, view)
+        copy_into(out, x)
+    layout_decref(layout)
+    return out
 
 
 cdef object window(Tensor x, tuple view):
@@ -87,13 +117,38 @@ cdef object recorded_window(int opcode, object out, Tensor x, tuple base, tuple 
     return out
 
 
-def as_strided(Tensor x, tuple base, tuple view):
+def strided_copy(Tensor x, tuple base, tuple view):
     """A copy of the window `view` on x laid out as `base`."""
-    cdef Tensor seen = window(laid_out(x, base), view)
+    cdef Tensor seen = window(laid_out(x, base, view), view)
     cdef Layout* layout = layout_dense_like(seen.layout)
     out = own(copy_of(seen, layout))
     layout_decref(layout)
     return recorded_window(AS_STRIDED, out, x, base, view)
+
+
+cdef int add_overlapping(Tensor seen, Tensor g) except -1:
+    """seen += g, where elements of `seen` share places: one row of places after the other, as many axes in a row as keep apart."""
+    cdef Py_ssize_t* dims = seen.layout.dims
+    cdef Py_ssize_t* strides = strides_of(seen.layout)
+    cdef int first = seen.layout.ndim
+    cdef Layout* layout
+    cdef bint apart = True
+    cdef Tensor offsets
+    cdef Tensor values
+    cdef int i
+    while apart and first > 0:
+        layout = layout_strided(seen.layout.ndim - first + 1, dims + first - 1, strides + first - 1)
+        apart = not layout.flags & OVERLAPPING
+        layout_decref(layout)
+        first -= apart
+    places = np.zeros((), np.int64)
+    for i in range(first):
+        places = places[..., None] + np.arange(dims[i]) * strides[i]
+    offsets = tensor(places)
+    values = own(contiguous_of(g))
+    K.scatter_add(g.dtype_, offsets.layout.numel, <const Py_ssize_t*> offsets.data, seen.layout.ndim - first, dims + first,
+                  strides + first, values.data, seen.data)
+    return 0
 
 
 def as_strided_back(Tensor x, tuple base, tuple view):
@@ -102,26 +157,169 @@ def as_strided_back(Tensor x, tuple base, tuple view):
     cdef Tensor out
     cdef Tensor seen
     cdef Tensor g = x
-    out = own(new_with_layout(layout, x.dtype_))
+    out = zeros_around(layout, x.dtype_, view)
     layout_decref(layout)
     squashed = tuple([1 if stride == 0 else size for size, stride in zip(view[0], view[1])])
     seen = window(out, (squashed, view[1], view[2]))
     if squashed != tuple(view[0]):
         g = sum_to(x.detach(), squashed)
     if seen.layout.flags & OVERLAPPING:
-        raise RuntimeError("the gradient of a window whose elements overlap in memory is not supported")
-    copy_into(seen, g)
+        add_overlapping(seen, g)
+    else:
+        copy_into(seen, g)
     return recorded_window(AS_STRIDED_BACK, out, x, base, view)
 
 
 def fill_strided(Tensor x, tuple base, tuple view):
     """x with zeros at the window."""
-    cdef Tensor inside = laid_out(x, base)
-    cdef Tensor out = inside
-    cdef Layout* layout
-    if inside is x:
-        layout = x.layout
-        out = own(new_with_layout(layout, x.dtype_))
+    cdef Tensor out = laid_out(x, base, view)
+    if out is x:
+        out = zeros_around(x.layout, x.dtype_, view)
         copy_into(out, x)
     copy_into(window(out, view), FUNCTIONS["zeros"]((), x.dtype_))
     return recorded_window(FILL_STRIDED, out, x, base, view)
+
+
+# ---- views for users
+
+cdef tuple plain_strides(shape):
+    """Row-major strides without gaps."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """The elements x[..., i, ..., i + offset, ...] of dims dim1 and dim2, whose place is the last dimension. A view.
+
+    Raises IndexError for dims out of range, RuntimeError where both are the same.
+    """
+    cdef Tensor a = need_tensor(input, "diagonal")
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int ndim = a.layout.ndim
+    cdef int first, second, i, n = 0
+    cdef Py_ssize_t shift = offset, length, start = 0
+    if ndim < 2:
+        raise IndexError(f"diagonal: expected at least 2 dimensions, got shape {a.shape}")
+    first, second = axis_of(dim1, ndim, "diagonal"), axis_of(dim2, ndim, "diagonal")
+    if first == second:
+        raise RuntimeError(f"diagonal: dim1 and dim2 must differ, got {dim1} and {dim2}")
+    for i in range(ndim):
+        if i != first and i != second:
+            shape[n], strides[n] = a.layout.dims[i], strides_of(a.layout)[i]
+            n += 1
+    if shift >= 0:
+        length = min(a.layout.dims[first], a.layout.dims[second] - min(shift, a.layout.dims[second]))
+        start = shift * strides_of(a.layout)[second] if length > 0 else 0
+    else:
+        length = min(a.layout.dims[first] + max(shift, -a.layout.dims[first]), a.layout.dims[second])
+        start = -shift * strides_of(a.layout)[first] if length > 0 else 0
+    shape[n], strides[n] = max(length, 0), strides_of(a.layout)[first] + strides_of(a.layout)[second]
+    return view_of(a, layout_strided(n + 1, shape, strides), a.data + start * itemsize_of(a.dtype_), DIAGONAL,
+                   (shift, first, second) if wants_grad(a) else None)
+
+
+def diagonal_back(g, shape, offset, dim1, dim2):
+    """g placed on the diagonal of zeros: the gradient of diagonal."""
+    strides = plain_strides(shape)
+    start = offset * strides[dim2] if offset >= 0 else -offset * strides[dim1]
+    kept = [s for i, s in enumerate(strides) if i not in (dim1, dim2)]
+    return as_strided_back(g, (tuple(shape), strides), (g.shape, (*kept, strides[dim1] + strides[dim2]), start))
+
+
+def unfold(input, dimension, size, step):
+    """All slices of `size` elements along a dimension, `step` apart; what is in a slice becomes the last dimension. A view.
+
+    The result has (n - size) // step + 1 slices. Raises RuntimeError where the size is negative or larger than n, or step < 1.
+    """
+    cdef Tensor a = need_tensor(input, "unfold")
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int ndim = a.layout.ndim
+    cdef int axis = axis_of(dimension, ndim, "unfold")
+    cdef Py_ssize_t length = size, by = step
+    cdef Py_ssize_t n = a.layout.dims[axis] if ndim else 1
+    cdef int i
+    if not 0 <= length <= n:
+        raise RuntimeError(f"unfold: size must lie between 0 and the size {n} of dim {axis} of shape {a.shape}, got {length}")
+    if by < 1:
+        raise RuntimeError(f"unfold: step must be at least 1, got {by}")
+    if ndim == MAX_NDIM:
+        raise ShapeError(f"unfold: a tensor has at most {MAX_NDIM} dimensions")
+    for i in range(ndim):
+        shape[i], strides[i] = a.layout.dims[i], strides_of(a.layout)[i]
+    shape[ndim], strides[ndim] = length, strides[axis] if ndim else 1
+    if ndim:
+        shape[axis] = (n - length) // by + 1
+        strides[axis] = strides[axis] * by if shape[axis] > 1 else strides[axis]
+    return view_of(a, layout_strided(ndim + 1, shape, strides), a.data, UNFOLD, (axis, length, by) if wants_grad(a) else None)
+
+
+def unfold_back(g, shape, dimension, size, step):
+    """g added into zeros, each slice where it was: the gradient of unfold."""
+    if not len(shape):
+        return FUNCTIONS["reshape"](g, ()) if size else FUNCTIONS["zeros"]((), g.dtype.code)
+    strides = plain_strides(shape)
+    moved = tuple([s * step if i == dimension else s for i, s in enumerate(strides)])
+    return as_strided_back(g, (tuple(shape), strides), (g.shape, (*moved, strides[dimension]), 0))
+
+
+def as_strided(input, size, stride, storage_offset=None):
+    """A view of the storage of input by shape, strides and offset in elements (None: where input begins).
+
+    Its gradient goes to the elements of input; what else of the storage the window shows counts as constant.
+    Raises RuntimeError where the window leaves the storage, or for an input that needs a gradient and has several elements in one place.
+    """
+    cdef Tensor a = need_tensor(input, "as_strided")
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t here = (a.data - a.storage.data) // itemsize_of(a.dtype_)
+    cdef Py_ssize_t offset = here if storage_offset is None else storage_offset
+    cdef int ndim = read_shape(size, shape, "as_strided")
+    cdef Layout* layout
+    cdef Reach reach, own_reach
+    cdef int i
+    if read_shape(stride, strides, "as_strided") != ndim:
+        raise ShapeError(f"as_strided: size {tuple(size)} and stride {tuple(stride)} differ in length")
+    for i in range(ndim):
+        if shape[i] < 0:
+            raise ShapeError(f"as_strided: invalid size {shape[i]} in {tuple(size)}")
+        if not -LARGEST < strides[i] < LARGEST or shape[i] > LARGEST:
+            raise RuntimeError(f"as_strided: size {tuple(size)} and stride {tuple(stride)} leave the storage")
+    if not 0 <= offset < LARGEST:
+        raise RuntimeError(f"as_strided: storage_offset {offset} leaves the storage")
+    layout = layout_strided(ndim, shape, strides)
+    reach = checked_reach(ndim, shape, strides, offset)
+    own_reach = reach_of(a.layout.ndim, a.layout.dims, strides_of(a.layout), here)
+    if not (own_reach.lowest <= reach.lowest and reach.highest <= own_reach.highest) and (
+            a.storage.size_class == FOREIGN or reach.lowest < 0
+            or (reach.highest + 1) * itemsize_of(a.dtype_) > <Py_ssize_t> a.storage.nbytes):
+        layout_decref(layout)
+        raise RuntimeError(f"as_strided: size {tuple(size)}, stride {tuple(stride)} and offset {offset} leave the storage of "
+                           f"{a.storage.nbytes // itemsize_of(a.dtype_)} elements")
+    if not wants_grad(a):
+        return view_of(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, None)
+    attrs = ((a.shape, strides_tuple(a.layout)), (tuple(size), tuple(stride), offset - here))
+    layout_decref(base_layout(attrs[0]))          # refuses now what has no gradient
+    return view_of(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, attrs)
+
+
+cdef Py_ssize_t LARGEST = <Py_ssize_t> 1 << 40        # elements that a window may be away
+
+
+cdef Reach checked_reach(int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset) noexcept:
+    """As reach_of, but what is too far away is told as such, without an overflow."""
+    cdef double low = offset
+    cdef double high = offset
+    cdef Reach reach
+    cdef int i
+    for i in range(ndim):
+        low += (<double> shape[i] - 1) * strides[i] if strides[i] < 0 else 0
+        high += (<double> shape[i] - 1) * strides[i] if strides[i] > 0 else 0
+    if low < -1e15 or high > 1e15:
+        reach.lowest, reach.highest = -1, 0
+        return reach
+    return reach_of(ndim, shape, strides, offset)

@@ -5,14 +5,17 @@
 import gc
 from types import ModuleType
 
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
-from autograd_cy.array.layout cimport Layout, layout_strided
+from autograd_cy.array.layout cimport Layout, layout_incref, layout_strided
 from autograd_cy.array.storage cimport Storage, storage_decref, storage_new
 from autograd_cy.engine.gradients cimport backwards
-from autograd_cy.engine.node cimport Node, free_nodes, is_node, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.node cimport Edge, Node, free_nodes, is_node, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.pointer_map cimport PointerMap, map_free, map_get, map_set
 from autograd_cy.engine.record cimport saved_or_raise, set_edge, set_history
 from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
 from autograd_cy.graph.machine cimport Instance
@@ -66,6 +69,142 @@ def dependencies(outputs, long long since, known=()):
                 seen.add(<size_t> target)
                 leaves.append(<object> target)
     return leaves, older
+
+
+cdef struct Walk:
+    PointerMap seen
+    PyObject** stack
+    Py_ssize_t n, room
+
+
+cdef int arrive(Walk* walk, PyObject* target, long long since) except -1:
+    """1 at something that lies beyond; else the target, if it is new, waits for its turn."""
+    cdef void* larger
+    if map_get(&walk.seen, target, 0):
+        return 0
+    if not is_node(target) or (<Node> target).seq <= since:
+        return 1
+    map_set(&walk.seen, target, 1)
+    if walk.n == walk.room:
+        larger = PyMem_Realloc(walk.stack, (2 * walk.room + 32) * sizeof(PyObject*))
+        if larger == NULL:
+            raise MemoryError("out of memory in a walk over the graph")
+        walk.stack, walk.room = <PyObject**> larger, 2 * walk.room + 32
+    walk.stack[walk.n] = target
+    walk.n += 1
+    return 0
+
+
+def reaches_beyond(outputs, long long since, own):
+    """Whether the outputs' graph reaches a node made up to `since`, or a leaf that is not among the tensors in `own`."""
+    cdef Walk walk
+    cdef Node node
+    cdef int i
+    memset(&walk, 0, sizeof(Walk))
+    try:
+        for t in own:
+            map_set(&walk.seen, <PyObject*> t, 1)
+        for t in outputs:
+            if (<Tensor> t).needs_grad and arrive(&walk, (<Tensor> t).node if (<Tensor> t).node != NULL else <PyObject*> t, since):
+                return True
+        while walk.n:
+            walk.n -= 1
+            node = <Node> walk.stack[walk.n]
+            for i in range(node.n_edges):
+                if node.edges[i].target != NULL and arrive(&walk, node.edges[i].target, since):
+                    return True
+        return False
+    finally:
+        PyMem_Free(walk.stack)
+        map_free(&walk.seen)
+
+
+def crossings(outputs, long long since):
+    """A tensor for each value made up to `since` that the outputs' graph reaches, to differentiate by: its history, shape and dtype are
+    the value's, its memory is not. An output that is older stands for itself."""
+    cdef list stack = []
+    cdef set seen = set()
+    cdef dict found = {}
+    cdef PyObject* target
+    cdef Edge* edge
+    cdef Storage* storage
+    cdef int i
+    for t in outputs:
+        if (<Tensor> t).node != NULL:
+            if (<Node> (<Tensor> t).node).seq > since:
+                stack.append(<object> (<Tensor> t).node)
+            else:
+                found.setdefault((<size_t> (<Tensor> t).node, (<Tensor> t).output_nr), t)
+    while stack:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        for i in range((<Node> o).n_edges):
+            edge = &(<Node> o).edges[i]
+            target = edge.target
+            if target == NULL or not is_node(target):
+                continue
+            if (<Node> target).seq > since:
+                stack.append(<object> target)
+            elif (<size_t> target, edge.output_nr) not in found:
+                storage = storage_new(itemsize_of(edge.dtype))
+                layout_incref(edge.layout)
+                made = <object> tensor_wrap(storage, edge.layout, storage.data, edge.dtype)
+                Py_DECREF(made)
+                Py_INCREF(<object> target)
+                set_history(<PyObject*> made, target, edge.output_nr)
+                found[(<size_t> target, edge.output_nr)] = made
+    return list(found.values())
+
+
+def redirect(outputs, long long since, known, originals, aliases):
+    """Let the outputs' graph, as far as it was made after `since`, lead to aliases in place of the originals: a backward pass to the
+    aliases then ends there, and goes through nothing that lies behind. Returns the outputs, an original among them replaced by its
+    alias, or None where the graph leads to something else than these and the tensors in `known`."""
+    cdef dict places = {key_of(o): alias for o, alias in zip(originals, aliases)}
+    cdef set allowed = {key_of(t) for t in known}
+    cdef set seen = set()
+    cdef list stack = []
+    cdef list found = []
+    cdef PyObject* target
+    cdef Edge* edge
+    cdef int i
+    for t in outputs:
+        key = key_of(t)
+        if (<Tensor> t).node != NULL and (<Node> (<Tensor> t).node).seq > since:
+            stack.append(<object> (<Tensor> t).node)
+        elif key in places:
+            t = places[key]
+        elif key not in allowed:
+            return None
+        found.append(t)
+    while stack:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        for i in range((<Node> o).n_edges):
+            edge = &(<Node> o).edges[i]
+            target = edge.target
+            if target == NULL:
+                continue
+            if is_node(target) and (<Node> target).seq > since:
+                stack.append(<object> target)
+                continue
+            key = (<size_t> target, edge.output_nr)
+            alias = places.get(key)
+            if alias is not None:
+                Py_INCREF(<object> (<Tensor> alias).node)
+                edge.target, edge.output_nr = (<Tensor> alias).node, (<Tensor> alias).output_nr
+                Py_DECREF(<object> target)
+            elif key not in allowed:
+                return None
+    return found
+
+
+cdef tuple key_of(Tensor t):
+    return (<size_t> (t.node if t.node != NULL else <PyObject*> t), t.output_nr if t.node != NULL else 0)
 
 
 def saved_addresses(outputs, long long since):

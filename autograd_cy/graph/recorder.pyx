@@ -16,6 +16,7 @@ from autograd_cy.array.layout cimport shape_tuple, strides_tuple
 from autograd_cy.array.storage cimport (
     Storage, captured_blocks, end_capture, linked_blocks, pause_capture, slab_block, start_capture, wrap_storage,
 )
+from autograd_cy.engine.modes cimport modes, notice
 from autograd_cy.engine.node cimport Node, node_line
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport (
@@ -23,6 +24,7 @@ from autograd_cy.kernels.table cimport (
     Array, Kernels, Loop, Operand, recorder, routines,
 )
 
+from autograd_cy._libraries import DIRECTORY
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.graph.notes import LOOP_ATTRS, LOOP_BOOLS, LOOP_INPUTS, LOOP_NAMES, Block
 from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Instruction, View
@@ -30,7 +32,6 @@ from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Instruct
 cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
-PACKAGE = __file__.rpartition("graph")[0]
 make = tuple.__new__                      # of a named tuple, without its Python function
 
 cdef unsigned long owner = 0              # the thread that is captured
@@ -42,7 +43,7 @@ REDUCTIONS = ("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", 
 def user_line():
     """(file, line, function) of the innermost frame outside the package; None where there is none."""
     frame = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(DIRECTORY):
         frame = frame.f_back
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
@@ -664,7 +665,9 @@ cdef int refuse(object what) except -1:
 
 
 cdef int on_escape(object what) except -1:
-    if mine():
+    if mine() and modes.observer != NULL:
+        notice("escape", what)                    # explain.py looks on: nothing will be replayed
+    elif mine():
         return refuse(what)
     return 0
 

@@ -9,6 +9,8 @@ AUTOGRAD_CY_LEVEL=base|v3|v4 forces a level (for tests and measurements).
 import importlib
 import os
 
+from autograd_cy import _libraries
+
 from . import table
 
 LEVELS = ("base", "v3", "v4")
@@ -26,5 +28,6 @@ def _choose_level():
 
 
 level = _choose_level()
+_libraries.add(importlib.import_module(f"._{level}", __name__))
 for _name in ("integer_loops", "index", *(f"_{level}_{name}" for name in MODULES)):        # each fills its part of the table
     importlib.import_module(f".{_name}", __name__)

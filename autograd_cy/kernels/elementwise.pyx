@@ -304,8 +304,7 @@ cdef inline bint is_contiguous(int ndim, const Py_ssize_t* shape, const Py_ssize
 
 cdef void run_rows(Loop loop, int nops, char** data, const Operand* operands, int repeated, int scalars, Py_ssize_t inner,
                    Py_ssize_t rows, const double* attrs) noexcept nogil:
-    """A bias: one operand is a row of `inner` elements that repeats; of all others, those in `scalars` are single values, the rest
-    is contiguous."""
+    """A bias: one operand is a row of `inner` elements that repeats, the others are contiguous or (bits of scalars) single values."""
     cdef Py_ssize_t group, step
     cdef uint64_t pattern[PATTERN]
     cdef char* pointers[MAX_OPERANDS]

@@ -299,3 +299,12 @@ class LogSoftmax(_AlongDim):
 
     def forward(self, input):
         return F.log_softmax(input, self._implicit(input) if self.dim is None else self.dim)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input):
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3)

@@ -11,12 +11,15 @@ from .callable import call_directly
 # self.forward(*args, **kwargs)` takes 120-180 ns, `__call__ = forward` 45-65.  So the metaclass sets `__call__` of every
 # class to the `forward` that its instances would find, and keeps that true when `forward` is assigned afterwards:
 # - on the class (`Net.forward = f`): the class and its subclasses are bound anew;
-# - on an instance (`net.forward = f`): its class goes back to the generic `__call__`, which looks forward up.
+# - on an instance (`net.forward = f`): its class goes back to the generic `__call__`, which looks forward up; so it does with
+#   the first hook of an instance (hooks.py).
 # A class that writes its own `__call__` keeps it, and its base classes go back to the generic one, because
 # `super().__call__(x)` must reach the forward of the instance, not that of the base class.
 
 
 def generic_call(self, *args, **kwargs):
+    if self._hooks is not None:
+        return self._hooks.call(self, args, kwargs)
     return self.forward(*args, **kwargs)
 
 

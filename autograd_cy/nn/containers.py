@@ -1,4 +1,4 @@
-"""Containers of modules and parameters: Sequential, ModuleList, ModuleDict, ParameterList.
+"""Containers of modules and parameters: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict.
 
 Relies on Module and Parameter.  Models rely on it; plain lists and dicts of modules are found by Module as well.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ..engine.tensor import Tensor
 from .module import Module, _is_member
 from .parameter import Parameter
 
@@ -172,18 +173,11 @@ class ModuleList(_Numbered):
         return ModuleList([*self, *modules])
 
 
-class ModuleDict(_Container):
-    """A dict of modules, in order of insertion."""
+class _Named(_Container):
+    """A container whose items have names of the user's."""
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
-        super().__init__()
-        self.update(modules)
-
-    def __getitem__(self, key: str) -> Module:
+    def __getitem__(self, key: str) -> Any:
         return self._items[key]
-
-    def __setitem__(self, key: str, module: Module) -> None:
-        self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
         del self._items[key]
@@ -198,26 +192,37 @@ class ModuleDict(_Container):
         """The names."""
         return self._items.keys()
 
-    def values(self) -> Iterable[Module]:
-        """The modules."""
+    def values(self) -> Iterable[Any]:
+        """The items."""
         return self._items.values()
 
-    def items(self) -> Iterable[tuple[str, Module]]:
-        """(name, module) pairs."""
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """(name, item) pairs."""
         return self._items.items()
 
-    def pop(self, key: str) -> Module:
-        """Remove a module and return it."""
+    def pop(self, key: str) -> Any:
+        """Remove an item and return it."""
         return self._items.pop(key)
 
     def clear(self) -> None:
-        """Remove all modules."""
+        """Remove all items."""
         self._items.clear()
 
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add or replace modules."""
-        for key, module in modules.items() if isinstance(modules, Mapping) else modules:
-            self[key] = module
+    def update(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Add or replace items."""
+        for key, item in items.items() if isinstance(items, Mapping) else items:
+            self[key] = item
+
+
+class ModuleDict(_Named):
+    """A dict of modules, in order of insertion."""
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        super().__init__()
+        self.update(modules)
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
 
 
 class ParameterList(_Numbered):
@@ -229,6 +234,36 @@ class ParameterList(_Numbered):
 
     def _check(self, value):
         return value if isinstance(value, Parameter) else Parameter(value)
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+                         for name, p in self._items.items())
+
+
+class ParameterDict(_Named):
+    """A dict of parameters, in order of insertion; a tensor put into it becomes a Parameter."""
+
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+        super().__init__()
+        self.update(parameters)
+
+    def _check(self, value):
+        return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key not in self._items:
+            self._check_new_name(key, "parameter")
+        self._items[key] = self._check(value)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The item, or the default."""
+        return self._items.get(key, default)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The item; where there is none, the default becomes it."""
+        if key not in self._items:
+            self[key] = default
+        return self._items[key]
 
     def extra_repr(self) -> str:
         return "\n".join(f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"

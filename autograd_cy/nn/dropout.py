@@ -1,4 +1,4 @@
-"""Dropout: elements zeroed at random while a model is trained.
+"""Layers of dropout: elements or channels zeroed at random while a model is trained.
 
 Relies on Module and functional.  Models rely on it.
 """
@@ -7,9 +7,7 @@ from . import functional as F
 from .module import Module
 
 
-class Dropout(Module):
-    """Zeroes each element with probability p and scales the rest by 1 / (1 - p) in training; the identity in evaluation."""
-
+class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0.0 <= p <= 1.0:
@@ -17,8 +15,47 @@ class Dropout(Module):
         self.p = p
         self.inplace = inplace
 
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
+    """Zeroes each element with probability p and scales the rest by 1 / (1 - p) in training; the identity in evaluation."""
+
     def forward(self, input):
         return F.dropout(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+
+class Dropout1d(_Dropout):
+    """Dropout of whole channels of (N, C, L) or (C, L)."""
+
+    def forward(self, input):
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """Dropout of whole channels of (N, C, H, W)."""
+
+    def forward(self, input):
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Dropout):
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+
+    def forward(self, input):
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Dropout):
+    """Dropout for SELU: elements take the value where it saturates, and mean 0 and variance 1 remain."""
+
+    def forward(self, input):
+        return F.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """AlphaDropout of whole channels of (N, C, ...)."""
+
+    def forward(self, input):
+        return F.feature_alpha_dropout(input, self.p, self.training)

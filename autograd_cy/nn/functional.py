@@ -6,8 +6,18 @@ Whatever the engine has with the same signature is its own function here, not a 
 
 from autograd_cy.array.dtypes import bool as bool_dtype
 from autograd_cy.array.dtypes import int64, uint8
-from autograd_cy.engine import creation, random
+from autograd_cy.engine import creation
 from autograd_cy.engine.composed import prelu
+from autograd_cy.engine.convolve import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    fold,
+    unfold,
+)
 from autograd_cy.engine.elementwise import celu as celu_row
 from autograd_cy.engine.elementwise import (
     celu_,
@@ -39,6 +49,7 @@ from autograd_cy.engine.elementwise import (
 from autograd_cy.engine.elementwise import gelu as gelu_exact
 from autograd_cy.engine.elementwise import hardtanh as hardtanh_row
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
+from autograd_cy.engine.indexing import embedding
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.losses import (
     binary_cross_entropy,
@@ -47,16 +58,71 @@ from autograd_cy.engine.losses import (
     l1_loss,
     mse_loss,
 )
+from autograd_cy.engine.padding import pad
+from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
+from autograd_cy.engine.pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
+from autograd_cy.engine.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
 from autograd_cy.engine.selection import clamp, clamp_, where
 from autograd_cy.engine.tensor import Tensor
 
-__all__ = ["bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_similarity",
-           "cross_entropy", "dropout", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-           "hardtanh_", "l1_loss", "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "mish", "mse_loss",
-           "nll_loss", "normalize", "one_hot", "prelu", "relu", "relu6", "relu_", "selu", "selu_", "sigmoid", "silu",
-           "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
+from .attending import scaled_dot_product_attention
+from .losses import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    huber_loss,
+    kl_div,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    pairwise_distance,
+    poisson_nll_loss,
+    reduced,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from .noise import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax
+
+__all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+           "adaptive_max_pool3d", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear",
+           "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d",
+           "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
+           "cross_entropy", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding",
+           "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink",
+           "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm",
+           "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "local_response_norm",
+           "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d",
+           "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_margin_loss",
+           "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad",
+           "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_",
+           "rms_norm", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss",
+           "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+           "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample"]
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -115,16 +181,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return out if bias is None else out + bias
 
 
-def _reduce(losses, reduction):
-    if reduction == "mean":
-        return losses.mean()
-    if reduction == "sum":
-        return losses.sum()
-    if reduction == "none":
-        return losses
-    raise ValueError(f"{reduction!r} is not a valid value for reduction: 'none', 'mean' or 'sum'")
-
-
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
              reduction: str = "mean") -> Tensor:
     """-weight[t] * input[..., t]; classes in dimension 1 (0 for a single sample); int64 targets.
@@ -161,7 +217,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
         return losses.reshape(()) if single else losses.reshape(target.shape)
     if reduction == "mean":
         return losses.sum() / scale.sum()
-    return _reduce(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -184,27 +240,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return (tensor.unsqueeze(-1) == creation.arange(num_classes)).to(int64)
 
 
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero each element with probability p and scale the rest by 1 / (1 - p), when training; else the input itself."""
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    if not input.is_floating_point():
-        raise RuntimeError(f"dropout: expected a floating-point tensor, got {input.dtype}")
-    if p == 1.0:
-        dropped = where(creation.zeros(input.shape, dtype=bool_dtype), input, 0.0)       # zero times infinity would be NaN
-        return input.copy_(dropped) if inplace else dropped
-    mask = (random.rand(input.shape, dtype=input.dtype) >= p).to(input.dtype) * (1.0 / (1.0 - p))
-    return input.mul_(mask) if inplace else input * mask
-
-
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x / max(norm(x, p), eps) along dim."""
     return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
-
-
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim."""
-    norms = x1.norm(2.0, dim).clamp(min=eps) * x2.norm(2.0, dim).clamp(min=eps)
-    return (x1 * x2).sum(dim) / norms

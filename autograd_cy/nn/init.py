@@ -102,6 +102,34 @@ def eye_(tensor: Tensor) -> Tensor:
         return tensor.copy_(creation.eye(*tensor.shape, dtype=tensor.dtype))
 
 
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Convolution weights (3 to 5 dimensions) that hand each channel through, as far as there are as many, in every group."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    middle = tuple([n // 2 for n in tensor.shape[2:]])
+    rows = tensor.shape[0] // groups
+    with no_grad():
+        tensor.fill_(0)
+        for g in range(groups):
+            for d in range(min(rows, tensor.shape[1])):
+                tensor[(g * rows + d, d, *middle)] = 1
+    return tensor
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:
+    """N(0, std^2), with a share `sparsity` of every column set to 0; 2-D tensors only."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    with no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[random.randperm(rows, generator=generator)[:math.ceil(sparsity * rows)], column] = 0
+    return tensor
+
+
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
     """U(-a, a), a = gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
     bound = gain * math.sqrt(6.0 / sum(_fans(tensor))) if tensor.numel() else 0.0

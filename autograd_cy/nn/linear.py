@@ -1,4 +1,4 @@
-"""Layers of matrix products: Linear, Bilinear, and the shape layers Identity and Flatten.
+"""Layers of matrix products: Linear, Bilinear, and the shape layers Identity, Flatten and Unflatten.
 
 Relies on Module, Parameter, init and functional.  Models rely on it.
 """
@@ -100,3 +100,24 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Divides a dimension into several."""
+
+    def __init__(self, dim: int, unflattened_size) -> None:
+        super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}")
+        for at, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos {at}")
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def forward(self, input):
+        axis = self.dim + input.ndim if self.dim < 0 else self.dim
+        return input.reshape(*input.shape[:axis], *self.unflattened_size, *input.shape[axis + 1:])
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -14,8 +14,8 @@ from autograd_cy.engine import creation
 from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.tensor import Tensor
 
-from .callable import Callable as CallableBase
 from .calling import ModuleType, bind_generic, generic_call
+from .hooks import Hooked
 from .parameter import Parameter
 
 # Submodules and parameters are plain instance attributes: `self.fc1` costs one dictionary lookup, where a registry
@@ -68,10 +68,10 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
         return super().__repr__()
 
 
-_BOOKKEEPING = ("_order", "_buffer_names", "_none_names", "_items")     # _items: of containers
+_BOOKKEEPING = ("_order", "_buffer_names", "_none_names", "_hooks", "_items")     # _items: of containers
 
 
-class Module(CallableBase, metaclass=ModuleType):
+class Module(Hooked, metaclass=ModuleType):
     """Base class of all layers and models: define `forward`, assign parameters and submodules as attributes.
 
     Parameters and modules inside lists, tuples and dicts held as attributes are found too.  `super().__init__()` need
@@ -155,7 +155,7 @@ class Module(CallableBase, metaclass=ModuleType):
                 object.__setattr__(self, name, value)
             else:
                 self._put(name, value)
-        if "forward" in state:
+        if "forward" in state or "_hooks" in state:
             bind_generic(type(self))
 
     def _check_new_name(self, name, kind):

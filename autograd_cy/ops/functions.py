@@ -49,7 +49,12 @@ _NAMES = (
     "matmul", "swap_axes", "reshape", "expand", "permute", "sum_to", "total", "spread", "gather", "put", "slice", "unslice",
     "index", "index_back", "index_fill", "as_strided", "as_strided_back", "fill_strided", "concatenate", "pieces",
     "cross_entropy_back",
+    "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd",
     "xlogy", "zeta", "i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0",
     "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai", "airy_derivative",
+    "diagonal_back", "unfold_back", "triangle", "stack", "scatter_zero", "scatter_kept", "index_kept", "scatter_dx", "scatter_dv", "embedding_back",
+    "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "take_planes", "put_planes",
+    "average_windows", "average_windows_back", "resample", "resample_back", "normalize_rows_back", "normalize_channels_back",
+    "cumulate", "recurrence", "full_like",
 )
 globals().update({_name: _function(_name) for _name in _NAMES})

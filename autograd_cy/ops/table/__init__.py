@@ -6,6 +6,6 @@ gradient back to its input's shape. A gradient of exactly zero stays zero where 
 """
 
 from ..rows import TABLE
-from . import elementwise, special, reductions, products, network, shapes  # noqa: F401  the order of the rows
+from . import elementwise, special, reductions, sorting, products, network, shapes  # noqa: F401  the order of the rows
 
 __all__ = ["TABLE"]

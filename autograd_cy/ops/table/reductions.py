@@ -30,6 +30,13 @@ def _share(g, x, y, x_shape, dim, keepdim):
     return where(hit, spread(g, x_shape, dim, keepdim) / spread(total(hit, dim, keepdim), x_shape, dim, keepdim), 0)
 
 
+def _placed(g, indices, x_shape, dim, keepdim):
+    """g at the index along dim (a tuple of one, or of none for a single number), zero elsewhere."""
+    if not keepdim:
+        g, indices = spread(g, None, dim, False), spread(indices, None, dim, False)
+    return put(g, indices, x_shape, dim[0] if dim else 0)
+
+
 def _product_of_others(x, dim):
     """For every element the product of all the others, without dividing (an element may be 0)."""
     n = 1
@@ -80,18 +87,20 @@ def _norm_gradient(g, x, y, p, x_shape, dim, keepdim):
 
 
 op("sum", "x", attrs="dim keepdim", dx=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim), doc="sum over dim")
+op("nansum", "x", attrs="dim keepdim", doc="sum over dim of what is not NaN", special="NaN: 0",
+   dx=lambda g, x, x_shape, dim, keepdim: where(isnan(x), 0, spread(g, x_shape, dim, keepdim)))
 op("mean", "x", attrs="dim keepdim", doc="sum over dim / number of elements",
    dx=lambda g, x_shape, dim, keepdim: spread(g / _count(x_shape, dim), x_shape, dim, keepdim))
 op("prod", "x", attrs="dim keepdim", doc="product over dim", special="zeros: exact, also in second order",
    dx=lambda g, x, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim) * _product_of_others(x, dim))
 op("amax", "x", attrs="dim keepdim", dx=_share, doc="largest element over dim; NaN wins", special="ties share the gradient evenly")
 op("amin", "x", attrs="dim keepdim", dx=_share, doc="smallest element over dim; NaN wins", special="ties share the gradient evenly")
-op("max", "x", attrs="dim keepdim", aux="indices", doc="largest element along dim and its index; NaN wins",
+op("max", "x indices", attrs="dim keepdim", doc="largest element along dim and its index; NaN wins",
    special="the gradient goes to the index returned",
-   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0] if dim else 0))
-op("min", "x", attrs="dim keepdim", aux="indices", doc="smallest element along dim and its index; NaN wins",
+   dx=lambda g, indices, x_shape, dim, keepdim: _placed(g, indices, x_shape, dim, keepdim))
+op("min", "x indices", attrs="dim keepdim", doc="smallest element along dim and its index; NaN wins",
    special="the gradient goes to the index returned",
-   dx=lambda g, indices, x_shape, dim, keepdim: put(g if keepdim else spread(g, None, dim, keepdim), indices, x_shape, dim[0] if dim else 0))
+   dx=lambda g, indices, x_shape, dim, keepdim: _placed(g, indices, x_shape, dim, keepdim))
 op("argmax", "x", attrs="dim keepdim", doc="index of the first largest element along dim")
 op("argmin", "x", attrs="dim keepdim", doc="index of the first smallest element along dim")
 op("any", "x", attrs="dim keepdim", doc="whether any element along dim is true")

@@ -1,0 +1,661 @@
+# autograd.Function, and custom_op: operations with a gradient that the user wrote.
+#
+# Relies on node, record, gradients and hooks. `autograd` and the package show its names; nothing else relies on it.
+#
+# A Function is one node of the row `custom`, whose attribute is the context and whose `extra` holds what was saved. Neither may refer to
+# the outputs, or every call would be a reference cycle: a saved tensor is kept as memory and a place in the graph (SavedTensor), and
+# custom_op hands out other tensors than those its backward sees.
+#
+# Above 500 lines because both are one kind of node.
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XINCREF
+
+from autograd_cy.array.dtype cimport FLOAT64
+from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, same_layout, same_shape, shape_tuple
+from autograd_cy.array.storage cimport Storage, storage_decref, storage_incref
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.hooks cimport given_gradient, let_collector_see
+from autograd_cy.engine.modes cimport grad_enabled, swap_grad_mode
+from autograd_cy.engine.node cimport Edge, Node, Owned, node_description, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.record cimport (
+    link_through_conversion, refuse_inplace, rewrite_history_as, saved_or_raise, set_base, set_edge, set_history, wants_grad,
+)
+from autograd_cy.engine.tensor cimport CUSTOM_VIEW, Tensor, graph_make_cyclic, tensor_alias, tensor_wrap
+from autograd_cy.kernels.table cimport recorder
+
+import functools
+import inspect
+
+from autograd_cy.engine.gradients import FUNCTIONS
+from autograd_cy.engine.hooks import packed_value, unpacked_value
+from autograd_cy.engine.tensor import OPCODES
+
+cdef int CUSTOM = OPCODES["custom"]
+
+
+cdef object owned(PyObject* o):
+    result = <object> o
+    Py_DECREF(result)
+    return result
+
+
+cdef Tensor alias_of(Tensor t):
+    """Another tensor on the same memory, without history."""
+    layout_incref(t.layout)
+    return owned(tensor_alias(t, t.layout, t.data))
+
+
+# ---- saved values
+
+cdef class SavedTensor:
+    """A saved value: its memory, its version, and where it hangs in the graph."""
+
+    cdef Storage* storage
+    cdef Layout* layout
+    cdef char* data
+    cdef unsigned int version
+    cdef int dtype
+    cdef int output           # it is this output of the function itself; -1: none
+    cdef int output_nr
+    cdef object target        # what made it, a Node, or the leaf itself; None: nothing to differentiate
+    cdef object packed        # what saved_tensors_hooks made of it, in place of the memory
+
+    def __dealloc__(self):
+        if self.storage != NULL:
+            storage_decref(self.storage)
+        if self.layout != NULL:
+            layout_decref(self.layout)
+
+
+cdef SavedTensor save(Tensor t, int output):
+    cdef SavedTensor s = SavedTensor()
+    s.output, s.output_nr, s.dtype = output, t.output_nr, t.dtype_
+    if output < 0 and wants_grad(t):
+        s.target = <object> t.node if t.node != NULL else t
+    layout_incref(t.layout)
+    s.layout = t.layout
+    s.packed = packed_value(alias_of(t))
+    if s.packed is None:
+        storage_incref(t.storage)
+        s.storage, s.data, s.version = t.storage, t.data, t.storage.version
+    return s
+
+
+cdef Tensor restored(SavedTensor s, Node node):
+    """The saved tensor, with its history."""
+    cdef Tensor t
+    cdef Edge edge
+    if s.packed is not None:
+        t = alias_of(unpacked_value(s.packed, node_description(node)))
+    else:
+        if s.storage.version != s.version and not recorder.ignores_versions:
+            raise RuntimeError(
+                f"a tensor that {node_description(node)} saved for its backward was changed in place afterwards "
+                f"(version {s.storage.version}, saved at version {s.version}); "
+                f"use an out-of-place operation, or save a clone()")
+        if isinstance(s.target, Tensor) and (<Tensor> s.target).data == s.data and same_layout((<Tensor> s.target).layout, s.layout):
+            return s.target
+        storage_incref(s.storage)
+        layout_incref(s.layout)
+        t = owned(tensor_wrap(s.storage, s.layout, s.data, s.dtype))
+    if s.output >= 0:
+        if s.dtype <= FLOAT64:
+            Py_INCREF(node)
+            set_history(<PyObject*> t, <PyObject*> node, s.output)
+    elif isinstance(s.target, Node):
+        Py_INCREF(s.target)
+        set_history(<PyObject*> t, <PyObject*> s.target, s.output_nr)
+    elif s.target is not None:
+        edge.target, edge.layout, edge.output_nr, edge.dtype = <PyObject*> s.target, t.layout, 0, t.dtype_
+        link_through_conversion(<PyObject*> t, &edge)
+    return t
+
+
+# ---- the context
+
+cdef class FunctionCtx(Owned):
+    """What forward leaves for backward: the `ctx` of an autograd.Function. It takes any attributes.
+
+    needs_input_grad: a bool for each argument of apply. saved_tensors: what save_for_backward was given.
+    """
+
+    cdef dict __dict__
+    cdef readonly str name            # of the class
+    cdef readonly tuple needs_input_grad
+    cdef object function              # the class; None: a custom_op, whose backward is among the saved values
+    cdef tuple to_save
+    cdef tuple dirty, constant        # tensors that mark_dirty and mark_non_differentiable were given
+    cdef tuple edge_of                # for each argument its edge, -1 if it is no tensor
+    cdef list outputs                 # for each output (shape, dtype), None if it is no tensor
+    cdef list linked                  # of a custom_op: (output number, its tensor) of outputs that backward sees
+    cdef bint materialize
+    cdef bint open                    # forward is running
+
+    def save_for_backward(self, *tensors):
+        """Keep tensors (or None) for backward, which has them as ctx.saved_tensors. Inputs, outputs and others; call it once."""
+        self.check_open("save_for_backward")
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward: tensors or None are saved, got {type(t).__name__}; keep other values as attributes "
+                                f"of ctx")
+        self.to_save = tensors
+
+    def mark_dirty(self, *tensors):
+        """Say which inputs forward changed in place. They must be among its results."""
+        self.check_open("mark_dirty")
+        self.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Say which results have no gradient, such as indices; they will not require gradients."""
+        self.check_open("mark_non_differentiable")
+        self.constant = tensors
+
+    def set_materialize_grads(self, value):
+        """Whether backward gets zeros (the default) or None as the gradient of a result that was not used."""
+        self.check_open("set_materialize_grads")
+        self.materialize = bool(value)
+
+    @property
+    def saved_tensors(self):
+        """The tensors given to save_for_backward. RuntimeError where one was changed in place, or backward gave them back."""
+        cdef Node node
+        if self.open:
+            return self.to_save or ()
+        if self.node == NULL:
+            raise RuntimeError(f"{self.name}: saved_tensors are gone, as the graph that the call recorded is, if it recorded one")
+        node = <Node> self.node
+        if node.released:
+            saved_or_raise(node, 31)
+        if node.extra == NULL or self.function is None:
+            return ()
+        return tuple([None if s is None else restored(s, node) for s in <tuple> node.extra])
+
+    cdef int check_open(self, str what) except -1:
+        if not self.open:
+            raise RuntimeError(f"{self.name}: ctx.{what} may be called in forward and setup_context only")
+        return 0
+
+
+cdef bint among(object t, tuple tensors):
+    for each in tensors or ():
+        if each is t:
+            return True
+    return False
+
+
+cdef FunctionCtx context(str name, object function, tuple args):
+    cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
+    ctx.name, ctx.function, ctx.materialize, ctx.open = name, function, True, True
+    ctx.needs_input_grad = tuple([isinstance(a, Tensor) and wants_grad(<Tensor> a) for a in args])
+    return ctx
+
+
+cdef Node make_node(FunctionCtx ctx, tuple args, int n_outputs):
+    """The node of a call: edges and context; no saved values yet."""
+    cdef list tensors = [a for a in args if isinstance(a, Tensor)]
+    cdef list edges = []
+    cdef PyObject* o
+    cdef Node node
+    cdef int i
+    for a in args:
+        edges.append(len(edges) - edges.count(-1) if isinstance(a, Tensor) else -1)
+    ctx.edge_of = tuple(edges)
+    o = node_new(CUSTOM, <int> len(tensors), 0)
+    node = owned(o)
+    attrs = (ctx,)
+    Py_INCREF(attrs)
+    node.attrs = <PyObject*> attrs
+    ctx.node = o
+    if n_outputs != 1:
+        node_set_outputs(node, max(n_outputs, 1))
+    for i in range(node.n_edges):
+        set_edge(&node.edges[i], <Tensor> tensors[i])
+    Py_INCREF(node)
+    remember_line(node)                          # takes the reference away if it fails
+    Py_DECREF(node)
+    return node
+
+
+cdef int connect(Tensor t, Node node, int k) except -1:
+    Py_INCREF(node)
+    set_history(<PyObject*> t, <PyObject*> node, k)
+    return 0
+
+
+cdef Tensor view_with_history(Tensor t, Node node, int k):
+    """Another tensor for output k, on the memory of one that others see: the function returned an input, say."""
+    cdef Tensor made = alias_of(t)
+    set_base(<PyObject*> made, t)
+    made.flags |= CUSTOM_VIEW
+    connect(made, node, k)
+    return made
+
+
+cdef Tensor constant_of(Tensor t, bint others_see_it):
+    return alias_of(t) if t.needs_grad or others_see_it else t
+
+
+# ---- autograd.Function
+
+cdef object call(object cls, tuple args):
+    cdef FunctionCtx ctx = context(cls.__name__, cls, args)
+    cdef bint recorded = True in ctx.needs_input_grad and grad_enabled()
+    cdef bint before = swap_grad_mode(False)
+    cdef Tensor t
+    try:
+        if cls.setup_context is Function.setup_context:
+            result = cls.forward(ctx, *args)
+        else:
+            result = cls.forward(*args)
+            cls.setup_context(ctx, args, result)
+    finally:
+        swap_grad_mode(before)
+        ctx.open = False
+    for dirty in ctx.dirty or ():
+        if not isinstance(dirty, Tensor) or not among(dirty, args):
+            raise RuntimeError(f"{ctx.name}: mark_dirty: only inputs of the function can be marked")
+        t = dirty
+        t.storage.version += 1
+    if recorded:
+        single = not isinstance(result, (tuple, list))
+        outs = record_call(ctx, args, [result] if single else list(result))
+        result = outs[0] if single else type(result)(outs) if type(result) in (tuple, list) else tuple(outs)
+    ctx.to_save = ctx.dirty = ctx.constant = None
+    return result
+
+
+cdef list record_call(FunctionCtx ctx, tuple args, list outs):
+    cdef Node node = make_node(ctx, args, <int> len(outs))
+    cdef list saved
+    cdef list made = []
+    cdef Tensor t
+    cdef bint given
+    cdef int k
+    for dirty in ctx.dirty or ():
+        if not among(dirty, tuple(outs)):
+            raise RuntimeError(f"{ctx.name}: an input that is marked dirty must be among the function's results")
+    if ctx.to_save:
+        saved = []
+        for value in ctx.to_save:
+            k = -1
+            for i, out in enumerate(outs):
+                if out is value and (not among(out, args) or among(out, ctx.dirty)):
+                    k = i
+            saved.append(None if value is None else save(value, k))
+        extra = tuple(saved)
+        Py_INCREF(extra)
+        node.extra = <PyObject*> extra
+    ctx.outputs = [(o.shape, (<Tensor> o).dtype_) if isinstance(o, Tensor) else None for o in outs]
+    for k, out in enumerate(outs):
+        if not isinstance(out, Tensor):
+            made.append(out)
+            continue
+        t = out
+        given = among(t, args) or among(t, tuple(made))
+        if t.dtype_ > FLOAT64 or among(t, ctx.constant):
+            made.append(t if among(t, ctx.dirty) else constant_of(t, given))
+        elif among(t, ctx.dirty) and not among(t, tuple(made)):
+            refuse_inplace(t, ctx.name)
+            Py_INCREF(node)
+            rewrite_history_as(t, <PyObject*> node, k)
+            made.append(t)
+        elif given or t.needs_grad:
+            made.append(view_with_history(t, node, k))
+        else:
+            if t.base != NULL:
+                t.flags |= CUSTOM_VIEW
+                t.view_version = t.storage.version
+            connect(t, node, k)
+            made.append(t)
+    watch_attributes(ctx, node)
+    return made
+
+
+cdef int watch_attributes(FunctionCtx ctx, Node node) except -1:
+    """What the user keeps in ctx may lead back to the node."""
+    for value in vars(ctx).values():
+        if value is not None and not isinstance(value, (int, float, str, bytes, tuple)) or isinstance(value, tuple) and not plain(value):
+            graph_make_cyclic(<PyObject*> node)
+            let_collector_see(list(vars(ctx).values()), 4)
+            return 0
+    return 0
+
+
+cdef bint plain(tuple values):
+    for v in values:
+        if v is not None and not isinstance(v, (int, float, str)):
+            return False
+    return True
+
+
+cdef int function_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    cdef FunctionCtx ctx = (<tuple> node.attrs)[0]
+    cdef list given = []
+    cdef tuple found
+    cdef int k, n, n_args
+    for k in range(node.n_outputs):
+        if grads[k] != NULL:
+            given.append(<object> grads[k])
+        elif ctx.materialize and ctx.outputs[k] is not None:
+            shape, n = ctx.outputs[k]
+            given.append(FUNCTIONS["zeros"](shape, n))
+        else:
+            given.append(None)
+    if ctx.function is None:
+        answer = call_closure(ctx, node, given)
+    else:
+        answer = ctx.function.backward(ctx, *given)
+    found = tuple(answer) if isinstance(answer, (tuple, list)) else (answer,)
+    if ctx.function is None:
+        n_args, what = node.n_edges, "one for each tensor among its arguments"
+    else:
+        n_args, what = <int> len(ctx.edge_of), "one for each argument, None where there is none"
+        while len(found) > n_args and found[len(found) - 1] is None:
+            found = found[:len(found) - 1]
+    if len(found) != n_args:
+        raise RuntimeError(f"the backward of {node_description(node)} returned an incorrect number of gradients "
+                           f"(expected {n_args}, {what}, got {len(found)})")
+    for k, g in enumerate(found):
+        n = k if ctx.function is None else ctx.edge_of[k]
+        if g is not None:
+            take(ctx, node, k, n, g, result)
+    watch_attributes(ctx, node)
+    return 0
+
+
+cdef int take(FunctionCtx ctx, Node node, int k, int edge, object g, PyObject** result) except -1:
+    """Check the gradient for argument k, and put it where it belongs."""
+    cdef tuple wanted
+    if edge < 0:
+        raise RuntimeError(f"the backward of {node_description(node)} returned a gradient for argument {k}, which is no tensor; it must "
+                           f"be None")
+    if not isinstance(g, Tensor):
+        raise TypeError(f"the backward of {node_description(node)} must return tensors or None, but argument {k} got {type(g).__name__}")
+    if node.edges[edge].target == NULL:
+        return 0
+    wanted = shape_tuple(node.edges[edge].layout)
+    if not same_shape((<Tensor> g).layout, node.edges[edge].layout):
+        if not broadcasts(wanted, g.shape):
+            raise RuntimeError(f"the backward of {node_description(node)} returned a gradient of shape {g.shape} for argument {k}, which "
+                               f"has shape {wanted}")
+        g = FUNCTIONS["sum_to"](g, wanted)
+    if (<Tensor> g).dtype_ != node.edges[edge].dtype:
+        g = FUNCTIONS["convert"](g, node.edges[edge].dtype)
+    result[edge] = given_gradient(g)
+    return 0
+
+
+cdef bint broadcasts(tuple small, tuple large):
+    """Whether one shape broadcasts to the other."""
+    cdef Py_ssize_t skip = len(large) - len(small)
+    if skip < 0:
+        return False
+    for k, size in enumerate(small):
+        if size != 1 and size != large[skip + k]:
+            return False
+    return True
+
+
+backwards[CUSTOM] = function_backward
+
+
+class Function:
+    """An operation with a gradient of the user's own: subclass it, with forward and backward as static methods, and call `apply`.
+
+    forward(ctx, *args) returns a tensor, or a tuple of results. It runs unrecorded, on any code, and leaves in ctx what backward
+    needs: tensors through ctx.save_for_backward(...), other values as attributes. Instead, forward(*args) may go with
+    setup_context(ctx, inputs, output). backward(ctx, *gradients) gets a gradient for each result, and returns one for each argument
+    of forward: a tensor of the argument's shape, or None. It is recorded where `create_graph` asks for it, so that one made of
+    tensor operations can be differentiated again; mark others as `once_differentiable`.
+
+    >>> class Cube(ag.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         x, = ctx.saved_tensors
+    ...         return g * 3 * x * x
+    >>> y = Cube.apply(x)
+
+    An input that forward returns as it is comes out as a view with its own history. Errors (a wrong number of gradients, or shape) name
+    the class and the line that called `apply`.
+    """
+
+    def __init__(self, *args, **kwargs):
+        raise RuntimeError(f"{type(self).__name__}: Functions are not instantiated; call {type(self).__name__}.apply(...)")
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """The operation: forward(ctx, *args), or forward(*args) beside a setup_context."""
+        raise NotImplementedError("an autograd.Function needs a static method forward")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Leave in ctx what backward needs, where forward takes no ctx."""
+        raise NotImplementedError("setup_context")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """Gradients of the arguments, from those of the results."""
+        raise NotImplementedError("an autograd.Function needs a static method backward to be differentiated")
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Run the operation and record it."""
+        if kwargs:
+            first = (None,) if cls.setup_context is Function.setup_context else ()
+            bound = inspect.signature(cls.forward).bind(*first, *args, **kwargs)
+            if bound.kwargs:
+                raise TypeError(f"{cls.__name__}.apply: keyword-only arguments of forward are not supported")
+            args = bound.args[len(first):]
+        return call(cls, args)
+
+
+class _OnceDifferentiated(Function):
+    """The history of gradients that can't be differentiated again."""
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """Refuses."""
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def once_differentiable(fn):
+    """A backward that can't be differentiated again: it runs unrecorded, and a second derivative through it is an error.
+
+    >>> @staticmethod
+    ... @once_differentiable
+    ... def backward(ctx, g):
+    ...     return ag.from_numpy(g.numpy() * 2)
+    """
+    @functools.wraps(fn)
+    def wrapper(ctx, *args):
+        before = swap_grad_mode(False)
+        try:
+            found = fn(ctx, *args)
+        finally:
+            swap_grad_mode(before)
+        return refuse_second(ctx, found) if before else found
+    return wrapper
+
+
+cdef object refuse_second(FunctionCtx ctx, object found):
+    """The gradients, with a node as their history that leads where the function's does and refuses to be differentiated."""
+    cdef list outs = list(found) if isinstance(found, (tuple, list)) else [found]
+    cdef Node node = <Node> ctx.node
+    cdef FunctionCtx refusing = context(ctx.name + "OnceDifferentiated", _OnceDifferentiated, ())
+    cdef PyObject* o = node_new(CUSTOM, node.n_edges, 0)
+    cdef Node made = owned(o)
+    cdef int k
+    attrs = (refusing,)
+    Py_INCREF(attrs)
+    made.attrs = <PyObject*> attrs
+    refusing.node, refusing.open, refusing.edge_of = o, False, tuple(range(node.n_edges))
+    refusing.outputs = [(g.shape, (<Tensor> g).dtype_) if isinstance(g, Tensor) else None for g in outs]
+    node_set_outputs(made, max(<int> len(outs), 1))
+    for k in range(node.n_edges):
+        made.edges[k] = node.edges[k]
+        Py_XINCREF(made.edges[k].target)
+        if made.edges[k].layout != NULL:
+            layout_incref(made.edges[k].layout)
+    for k in range(<int> len(outs)):
+        if isinstance(outs[k], Tensor) and (<Tensor> outs[k]).dtype_ <= FLOAT64:
+            outs[k] = alias_of(outs[k])
+            connect(outs[k], made, k)
+    return tuple(outs) if isinstance(found, (tuple, list)) else outs[0]
+
+
+# ---- custom_op
+
+cdef int find_tensors(object held, dict found, int depth) except -1:
+    if isinstance(held, Tensor):
+        found[id(held)] = held
+    elif depth and isinstance(held, (list, tuple)):
+        for part in held:
+            find_tensors(part, found, depth - 1)
+    elif depth and isinstance(held, dict):
+        for part in (<dict> held).values():
+            find_tensors(part, found, depth - 1)
+    return 0
+
+
+cdef dict tensors_of(object function):
+    """The tensors in a function's variables, by id; in lists, tuples and dicts, too."""
+    cdef dict found = {}
+    while isinstance(function, functools.partial):
+        find_tensors((function.args, function.keywords), found, 3)
+        function = function.func
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            find_tensors(cell.cell_contents, found, 3)
+        except ValueError:
+            continue
+    find_tensors((getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)), found, 3)
+    return found
+
+
+cdef Tensor seen_inside(Tensor t):
+    """An argument as the function may keep it: what is done in place to the caller's tensor does not change this one's history."""
+    cdef Tensor made
+    if not wants_grad(t) or t.node == NULL:
+        return t
+    made = alias_of(t)
+    Py_INCREF(<object> t.node)
+    set_history(<PyObject*> made, t.node, t.output_nr)
+    return made
+
+
+cdef object call_closure(FunctionCtx ctx, Node node, list given):
+    """Run the backward of a custom_op. In a recorded pass the outputs that it sees have the node as their history meanwhile."""
+    cdef Tensor t
+    cdef PyObject* o
+    if node.extra == NULL:
+        saved_or_raise(node, 31)
+    backward, versions = <tuple> node.extra
+    for held, version in versions:
+        t = held
+        if t.storage.version != version and not recorder.ignores_versions:
+            raise RuntimeError(f"a tensor of shape {t.shape} that {node_description(node)} needs for its backward was changed in place "
+                               f"afterwards (version {t.storage.version}, was {version}); use an out-of-place operation, or a clone()")
+    linked = []
+    if grad_enabled():
+        linked = [(k, held) for k, held in ctx.linked if (<Tensor> held).node == NULL]      # else a pass around this one did it
+    for k, held in linked:
+        connect(held, node, k)
+    try:
+        return backward(*given)
+    finally:
+        for _, held in linked:
+            t = held
+            o = t.node
+            t.node = NULL
+            t.needs_grad = 0
+            Py_DECREF(<object> o)
+
+
+cdef object call_custom(object function, str name, tuple args, dict kwargs):
+    cdef FunctionCtx ctx
+    cdef Node node
+    cdef Tensor t
+    cdef Tensor made
+    cdef list outs
+    cdef int k
+    cdef bint before
+    if kwargs:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        args, kwargs = bound.args, bound.kwargs
+        for key, value in kwargs.items():
+            if isinstance(value, Tensor):
+                raise TypeError(f"{name}: the tensor {key!r} is a keyword-only argument; tensors must be positional parameters")
+    args = tuple([seen_inside(a) if isinstance(a, Tensor) else a for a in args])
+    ctx = context(name, None, args)
+    before = swap_grad_mode(False)
+    try:
+        answer = function(*args, **kwargs)
+    finally:
+        swap_grad_mode(before)
+        ctx.open = False
+    if not isinstance(answer, tuple) or len(answer) != 2 or not callable(answer[1]):
+        raise TypeError(f"custom_op: {name} must return (output, backward), where backward is a function from the gradient of the output "
+                        f"to those of the tensors among the arguments")
+    result, backward = answer
+    single = not isinstance(result, (tuple, list))
+    outs = [result] if single else list(result)
+    for out in outs:
+        if not isinstance(out, Tensor):
+            raise TypeError(f"custom_op: the output of {name} must be a tensor or a tuple of tensors, got {type(out).__name__}")
+    if not (True in ctx.needs_input_grad and grad_enabled()):
+        return result
+    node = make_node(ctx, args, <int> len(outs))
+    held = tensors_of(backward)
+    versions = tuple([(t, (<Tensor> t).storage.version) for t in held.values()])
+    extra = (backward, versions)
+    Py_INCREF(extra)
+    node.extra = <PyObject*> extra
+    ctx.outputs = [(o.shape, (<Tensor> o).dtype_) for o in outs]
+    ctx.linked = []
+    for k in range(<int> len(outs)):
+        t = outs[k]
+        if t.dtype_ > FLOAT64:
+            continue
+        if t.needs_grad or t.base != NULL or among(t, args):
+            outs[k] = view_with_history(t, node, k)
+        else:
+            made = alias_of(t)
+            connect(made, node, k)
+            if id(t) in held:
+                ctx.linked.append((k, t))
+            outs[k] = made
+    return outs[0] if single else tuple(outs)
+
+
+def custom_op(function):
+    """Make an operation of a function that returns its output together with the function's gradient: `(output, backward)`.
+
+    backward(g) gets the gradient of the output (of several outputs: one argument for each) and returns the gradient of each tensor
+    among the arguments, in order: a tensor of its shape or None; a single one need not be in a tuple. The function itself runs
+    unrecorded, so it may use NumPy, loops, anything. backward simply uses the variables of the function around it:
+
+    >>> @ag.custom_op
+    ... def cube(x, scale=1.0):
+    ...     y = scale * x ** 3
+    ...     def backward(g):
+    ...         return g * 3 * scale * x ** 2
+    ...     return y, backward
+    >>> cube(x, 2.0).sum().backward()
+
+    If backward is made of tensor operations it can be differentiated again: the arguments, and the output, have their place in the graph
+    there. Tensors that it uses must be variables of the function, or in lists, tuples and dicts of these; that one of them was changed
+    in place before backward runs is an error. They are let go once backward has run (unless retain_graph). `gradcheck` checks both.
+    """
+    if not callable(function):
+        raise TypeError(f"custom_op: expected a function, got {type(function).__name__}")
+    name = "".join(part[:1].upper() + part[1:] for part in getattr(function, "__name__", "custom").strip("<>").split("_"))
+
+    @functools.wraps(function)
+    def operation(*args, **kwargs):
+        return call_custom(function, name, args, kwargs)
+    return operation

@@ -1,0 +1,328 @@
+"""Functions of torch.linalg that are expressions of others: norms, pinv, lstsq, lu, matrix_power, cond, tensorsolve and so on.
+
+Relies on linear_algebra, matrix_products, reduce. autograd_cy.linalg is their public path; they are imported when first asked for.
+"""
+
+from collections import namedtuple
+
+from ..array.errors import DTypeError, ShapeError
+from . import elementwise, reduce
+from .creation import eye, full, zeros
+from .gradients import FUNCTIONS
+from .linear_algebra import (
+    band, broadcast_sizes, eigh, eigvalsh, inv, inverse_or_inf, least_squares, lu_factor_ex, matrix_input, permutation_matrix, record_row,
+    solve, solve_triangular, svd, svdvals,
+)
+from .modes import no_grad
+from .products import matmul
+from .selection import where
+from .shape import expand, movedim, permute, reshape, squeeze, swap_axes, unsqueeze
+from .tensor import Tensor
+
+INF = float("inf")
+lu_result = namedtuple("lu", "P L U")
+lstsq_result = namedtuple("lstsq", "solution residuals rank singular_values")
+
+
+# ---- norms
+
+def _floats(x, name, dtype):
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+    if dtype is not None:
+        x = x.to(dtype)
+    if not x.is_floating_point():
+        raise DTypeError(f"{name}: expected a floating-point tensor, got {x.dtype.name}; convert it first")
+    return x
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """(sum |x| ** ord) ** (1 / ord) over `dim`, or over all elements; ord inf: the largest, -inf: the smallest |x|, 0: the number of
+    non-zeros. The gradient of a norm of 0 is 0.
+    """
+    x = _floats(x, "linalg.vector_norm", dtype)
+    if isinstance(ord, (str, bool)) or not isinstance(ord, (int, float)):
+        raise TypeError(f"linalg.vector_norm: expected ord to be a number, got {ord!r}")
+    if dim == () or dim == []:
+        dim = None
+    return reduce.norm(x, ord, dim, keepdim)
+
+
+def _two_dims(x, dim, name):
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise ShapeError(f"{name}: dim must be a tuple of two dimensions, got {dim!r}")
+    if x.ndim < 2:
+        raise ShapeError(f"{name}: the input tensor A must have at least 2 dimensions, got shape {tuple(x.shape)}")
+    for d in dim:
+        if not -x.ndim <= d < x.ndim:
+            raise IndexError(f"{name}: dim {d} is out of range for a tensor of shape {tuple(x.shape)}")
+    a, b = (d % x.ndim for d in dim)
+    if a == b:
+        raise ShapeError(f"{name}: dims must be different, got {dim}")
+    return a, b
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """A norm of matrices: "fro" (root of the sum of squares), "nuc" (sum of singular values), 2, -2 (largest, smallest singular value),
+    1, -1 (largest, smallest sum of a column of |A|), inf, -inf (of a row)."""
+    name = "linalg.matrix_norm"
+    A = _floats(A, name, dtype)
+    rows, cols = _two_dims(A, dim, name)
+    if ord == "fro":
+        return reduce.norm(A, 2, (rows, cols), keepdim)
+    if ord in (1, -1, INF, -INF) and not isinstance(ord, str):
+        summed, kept = (rows, cols) if ord in (1, -1) else (cols, rows)
+        sums = elementwise.abs(A).sum(summed, keepdim=True)
+        out = sums.amax(kept, keepdim=True) if ord > 0 else sums.amin(kept, keepdim=True)
+    elif ord in ("nuc", 2, -2):
+        s = svdvals(movedim(A, (rows, cols), (-2, -1)))
+        values = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord == 2 else s.amin(-1)
+        if not keepdim:
+            return values
+        return reshape(values, [1 if i in (rows, cols) else n for i, n in enumerate(A.shape)])
+    else:
+        raise ValueError(f"{name}: order {ord!r} is not supported: expected 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
+    if keepdim:
+        return out
+    return reshape(out, [n for i, n in enumerate(A.shape) if i not in (rows, cols)])
+
+
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """matrix_norm where ord is a string or dim names two dimensions (or A has two and ord is given), else vector_norm; without ord the
+    2-norm of all elements."""
+    if not isinstance(A, Tensor):
+        raise TypeError(f"linalg.norm: expected a Tensor, got {type(A).__name__}")
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    if dim is None and A.ndim not in (1, 2):
+        raise ShapeError(f"linalg.norm: if dim is not specified but ord is, the input must be 1D or 2D, got shape {tuple(A.shape)}")
+    pair = (isinstance(dim, (tuple, list)) and len(dim) == 2) or dim is None and A.ndim == 2
+    if isinstance(ord, str) or pair:
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+def cond(A, p=None):
+    """The condition number: norm(A, p) * norm(inv(A), p); of singular values where p is None, 2 or -2. A singular matrix: inf."""
+    if p in (None, 2, -2):
+        s = svdvals(matrix_input(A, "linalg.cond"))
+        first, last = s[..., 0], s[..., -1]
+        return last / first if p == -2 else first / last
+    A = matrix_input(A, "linalg.cond", True)
+    return matrix_norm(A, p) * matrix_norm(inverse_or_inf(A), p)
+
+
+# ---- by singular values
+
+def _cutoff(s, shape, atol, rtol):
+    """The value up to which singular values count as 0."""
+    if rtol is None:
+        unset = max(shape[-2:]) * (1.1920929e-07 if s.dtype.name == "float32" else 2.220446049250313e-16)
+        rtol = unset if atol is None else where(atol > 0, 0.0, unset) if isinstance(atol, Tensor) else 0.0 if atol > 0 else unset
+    largest = s.amax(-1, keepdim=True)
+    cut = largest * (unsqueeze(rtol, -1) if isinstance(rtol, Tensor) else rtol)
+    if atol is None:
+        return cut
+    return elementwise.maximum(cut, unsqueeze(atol, -1).to(s.dtype) if isinstance(atol, Tensor) else full((), float(atol), dtype=s.dtype))
+
+
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
+    """The pseudoinverse (..., n, m) of A (..., m, n): singular values up to max(atol, rtol * the largest) count as 0; rtol is max(m, n)
+    times the precision unless given. hermitian: A is symmetric, and eigenvalues serve. Differentiable where the rank is constant.
+    """
+    A = matrix_input(A, "linalg.pinv", hermitian)
+    rtol = rcond if rtol is None else rtol
+    with no_grad():
+        a = A.detach()
+        if not A.numel():
+            out = zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), dtype=A.dtype)
+        else:
+            if hermitian:
+                s, u = eigh(a)
+                vh = swap_axes(u)
+            else:
+                u, s, vh = svd(a, False)
+            usable = elementwise.abs(s) > _cutoff(elementwise.abs(s), A.shape, atol, rtol)
+            inverse = where(usable, 1 / where(usable, s, 1), 0)
+            out = matmul(swap_axes(vh) * unsqueeze(inverse, -2), swap_axes(u))
+    return record_row("pinv", A, out, (atol, rtol, hermitian))
+
+
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
+    """The number (int64) of singular values of A (..., m, n) above max(atol, rtol * the largest); rtol as in pinv. hermitian: of
+    eigenvalues by their absolute value."""
+    A = matrix_input(A, "linalg.matrix_rank", hermitian).detach()
+    if tol is not None:
+        atol, rtol = tol, 0.0 if rtol is None else rtol
+    if not A.numel():
+        return zeros(A.shape[:-2], dtype=FUNCTIONS["zeros"]((), 2).dtype)
+    s = elementwise.abs(eigvalsh(A)) if hermitian else svdvals(A)
+    return (s > _cutoff(s, A.shape, atol, rtol)).sum(-1)
+
+
+def lstsq(A, B, rcond=None, *, driver=None):
+    """(solution, residuals, rank, singular_values) of the least squares problem A X = B, for A (..., m, n) and B (..., m, k), or a vector
+    for each matrix. driver: "gelsy" (default; by QR with pivoting), "gels" (A has full rank), "gelsd", "gelss" (by singular values).
+
+    residuals: the squared ones, where m > n and A is known to have full rank; singular_values: of gelsd and gelss. The solution is
+    differentiable where the rank is constant.
+    """
+    name = "linalg.lstsq"
+    A = matrix_input(A, name)
+    if not isinstance(B, Tensor):
+        raise TypeError(f"{name}: expected B to be a Tensor, got {type(B).__name__}")
+    if A.dtype != B.dtype:
+        raise RuntimeError(f"{name}: expected A and B to have the same dtype, but found {A.dtype.name} and {B.dtype.name}")
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ValueError(f"{name}: driver must be one of 'gels', 'gelsy', 'gelsd', 'gelss', got {driver!r}")
+    vector = B.ndim == A.ndim - 1 and tuple(B.shape) == tuple(A.shape[:-1])
+    b = unsqueeze(B, -1) if vector else B
+    batch = broadcast_sizes(A.shape[:-2], b.shape[:-2])
+    if b.ndim < 2 or b.shape[-2] != A.shape[-2] or batch is None:
+        raise ShapeError(f"{name}: A of shape {tuple(A.shape)} and B of shape {tuple(B.shape)} do not fit")
+    m, n = A.shape[-2:]
+    if tuple(A.shape[:-2]) != batch:
+        A = expand(A, (*batch, m, n))
+    if tuple(b.shape[:-2]) != batch:
+        b = expand(b, (*batch, *b.shape[-2:]))
+    if rcond is None:
+        rcond = max(m, n) * (1.1920929e-07 if A.dtype.name == "float32" else 2.220446049250313e-16)
+    x, rank, s = least_squares(A, b, float(rcond), {"gels": 0, None: 1, "gelsy": 1}.get(driver, 2))
+    residuals = zeros((0,), dtype=A.dtype)
+    if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or not rank.numel() or rank.amin().item() == n):
+        residuals = elementwise.square(matmul(A, x) - b).sum(-2)
+    none = FUNCTIONS["zeros"]((0,), A.dtype.code)
+    return lstsq_result(squeeze(x, -1) if vector else x, residuals, FUNCTIONS["zeros"]((0,), 2) if driver == "gels" else rank,
+                        none if s is None else s)
+
+
+# ---- factors and systems
+
+def lu(A, *, pivot=True):
+    """(P, L, U) with A = P L U, for A (..., m, n): a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
+    factors, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    return lu_result(*lu_unpack(factors, pivots))
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+    """(P, L, U) from the factors in one matrix (..., m, n) and the pivots of lu_factor; empty what is not to be unpacked."""
+    LU_data = matrix_input(LU_data, "lu_unpack")
+    m, n = LU_data.shape[-2:]
+    k = min(m, n)
+    nothing = FUNCTIONS["zeros"]((0,), LU_data.dtype.code)
+    p, lower, upper = nothing, nothing, nothing
+    if unpack_pivots:
+        if LU_pivots.dtype.name != "int32":
+            raise RuntimeError(f"lu_unpack: expected LU_pivots of dtype int32, got {LU_pivots.dtype.name}")
+        if tuple(LU_pivots.shape) != (*LU_data.shape[:-2], k):
+            raise ShapeError(f"lu_unpack: LU of shape {tuple(LU_data.shape)} and pivots of shape {tuple(LU_pivots.shape)} do not fit")
+        p = permutation_matrix(LU_pivots, m, LU_data)
+    if unpack_data:
+        lower = band(LU_data.narrow(-1, 0, k), -INF, -1) + eye(m, k, dtype=LU_data.dtype)
+        upper = band(LU_data.narrow(-2, 0, k), 0, INF)
+    return p, lower, upper
+
+
+def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
+    """X with A X = B (X A = B unless left; A.T instead of A if adjoint), from the LU and pivots that lu_factor(A) gave."""
+    name = "linalg.lu_solve"
+    LU, B = matrix_input(LU, name, True), matrix_input(B, name)
+    if B.shape[-2 if left else -1] != LU.shape[-1] or broadcast_sizes(LU.shape[:-2], B.shape[:-2]) is None:
+        raise ShapeError(f"{name}: LU of shape {tuple(LU.shape)} and B of shape {tuple(B.shape)} do not fit")
+    if not left:
+        return swap_axes(lu_solve(LU, pivots, swap_axes(B), adjoint=not adjoint))
+    p = lu_unpack(LU, pivots, False)[0]
+    if adjoint:
+        return matmul(p, solve_triangular(swap_axes(LU), solve_triangular(swap_axes(LU), B, upper=False), upper=True, unitriangular=True))
+    return solve_triangular(LU, solve_triangular(LU, matmul(swap_axes(p), B), upper=False, unitriangular=True), upper=True)
+
+
+def cholesky_solve(B, L, upper=False):
+    """X with A X = B, where L (..., n, n) is the Cholesky factor of A: A = L L^T (upper: L^T L)."""
+    B, L = matrix_input(B, "cholesky_solve"), matrix_input(L, "cholesky_solve", True)
+    if B.shape[-2] != L.shape[-1] or broadcast_sizes(B.shape[:-2], L.shape[:-2]) is None:
+        raise ShapeError(f"cholesky_solve: B of shape {tuple(B.shape)} and L of shape {tuple(L.shape)} do not fit")
+    if upper:
+        L = swap_axes(L)
+    return solve_triangular(swap_axes(L), solve_triangular(L, B, upper=False), upper=True)
+
+
+def cholesky_inverse(L, upper=False):
+    """The inverse of A, where L (..., n, n) is its Cholesky factor."""
+    L = matrix_input(L, "cholesky_inverse", True)
+    return cholesky_solve(eye(L.shape[-1], dtype=L.dtype), L, upper)
+
+
+def matrix_power(A, n):
+    """A to the power of an integer n, by squaring; of the inverse where n is negative."""
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"linalg.matrix_power: expected an integer n, got {type(n).__name__}")
+    A = matrix_input(A, "linalg.matrix_power", True)
+    if n == 0:
+        return expand(eye(A.shape[-1], dtype=A.dtype), A.shape).clone()
+    if n < 0:
+        A, n = inv(A), -n
+    out = None
+    while True:
+        if n & 1:
+            out = A if out is None else matmul(out, A)
+        n >>= 1
+        if not n:
+            return out.clone() if out is A else out
+        A = matmul(A, A)
+
+
+def tensorinv(A, ind=2):
+    """The inverse with respect to tensordot(A, B, ind): A's first `ind` dimensions and the rest have the same number of elements."""
+    if not isinstance(A, Tensor):
+        raise TypeError(f"linalg.tensorinv: expected a Tensor, got {type(A).__name__}")
+    if not isinstance(ind, int) or ind <= 0:
+        raise ShapeError(f"linalg.tensorinv: expected a strictly positive integer for ind, got {ind}")
+    rows, cols = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    m, n = _product(rows), _product(cols)
+    if m != n:
+        raise ShapeError(f"linalg.tensorinv: expected shape {tuple(A.shape)} to have as many elements in its first {ind} dimensions as in "
+                         f"the others, got {m} and {n}")
+    return reshape(inv(reshape(A, (m, n))), (*cols, *rows))
+
+
+def tensorsolve(A, B, dims=None):
+    """X with tensordot(A, X, X.ndim) = B; dims of A are first moved to its end."""
+    for x in (A, B):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"linalg.tensorsolve: expected a Tensor, got {type(x).__name__}")
+    if dims is not None:
+        dims = [d % A.ndim for d in dims]
+        A = permute(A, (*(d for d in range(A.ndim) if d not in dims), *dims))
+    shape = tuple(A.shape[B.ndim:])
+    n = _product(shape)
+    if n != B.numel() or A.numel() != n * n:
+        raise ShapeError(f"linalg.tensorsolve: A of shape {tuple(A.shape)} and B of shape {tuple(B.shape)} do not make a square system")
+    return reshape(solve(reshape(A, (n, n)), reshape(B, (n,))), shape)
+
+
+def _product(sizes):
+    n = 1
+    for size in sizes:
+        n *= size
+    return n
+
+
+def eig(A):
+    """Not available: the eigenvalues of a general matrix are complex numbers, for which there is no dtype. See eigh."""
+    raise NotImplementedError("linalg.eig: the eigenvalues of a general matrix are complex numbers, and there are no complex dtypes here; "
+                              "for symmetric matrices use linalg.eigh, for singular values linalg.svd")
+
+
+def eigvals(A):
+    """Not available: the eigenvalues of a general matrix are complex numbers, for which there is no dtype. See eigvalsh."""
+    raise NotImplementedError("linalg.eigvals: the eigenvalues of a general matrix are complex numbers, and there are no complex dtypes "
+                              "here; for symmetric matrices use linalg.eigvalsh, for singular values linalg.svdvals")
+
+
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """The diagonals of matrices, in the last dimension."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+FUNCTIONS["pinv"] = pinv

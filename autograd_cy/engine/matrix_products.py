@@ -1,0 +1,370 @@
+"""Products of vectors and matrices that are short expressions of matmul and rows: outer, addmm, tensordot, kron, cdist and so on.
+
+Relies on products, shape, reduce, the operators of Tensor. methods.py makes methods of them, the package's front and autograd_cy.linalg
+functions.
+"""
+
+from ..array.errors import ShapeError
+from . import elementwise
+from .creation import arange, full
+from .elementwise import mul
+from .joins import stack
+from .products import bmm, dot, matmul, mm, mv
+from .reduce import norm
+from .selection import where
+from .shape import movedim, permute, reshape, squeeze, unsqueeze
+from .tensor import Tensor
+
+
+def _need(name, *tensors):
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+
+
+def _dims(name, *pairs):
+    """Each tensor has so many dimensions."""
+    for x, n in pairs:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+        if x.ndim != n:
+            raise ShapeError(f"{name}: expected {', '.join(f'{n}-D' for _, n in pairs)} tensors, but got shapes "
+                             f"{', '.join(str(tuple(x.shape)) for x, _ in pairs)}")
+
+
+# ---- vectors
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The sum of input * other, for two vectors of one size. ValueError where they are not."""
+    return dot(input, other)
+
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The sums of products along the last dimension of both; a product with a number if either has no dimension."""
+    _need("inner", input, other)
+    if not input.ndim or not other.ndim:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise ShapeError(f"inner: the last dimensions of shapes {tuple(input.shape)} and {tuple(other.shape)} differ")
+    return tensordot(input, other, ((-1,), (-1,)))
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """input[i] * vec2[j], for two vectors. ValueError where they are not."""
+    _dims("outer", (input, 1), (vec2, 1))
+    return mul(unsqueeze(input, 1), vec2)
+
+
+ger = outer
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The sums of x * y along `dim`; other dimensions broadcast."""
+    _need("linalg.vecdot", x, y)
+    return mul(x, y).sum(dim)
+
+
+# ---- beta * input + alpha * product
+
+def _sum(name, input, product, beta, alpha):
+    """beta * input + alpha * product; with beta 0, NaNs of input do not count."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}: expected a Tensor, got {type(input).__name__}")
+    if input.dtype != product.dtype:
+        raise RuntimeError(f"{name}: operands must have one dtype, got {input.dtype.name} and {product.dtype.name}")
+    if not input.dtype.is_floating_point:
+        for number in (beta, alpha):
+            if isinstance(number, float):
+                raise RuntimeError(f"{name}: for integral input tensors, beta and alpha must not be floating point numbers")
+    if alpha != 1:
+        product = mul(product, alpha)
+    shape = product.shape
+    if input.shape != shape and (input.ndim > len(shape) or any(
+            a not in (1, b) for a, b in zip(input.shape[::-1], shape[::-1], strict=False))):
+        raise ShapeError(f"{name}: an input of shape {tuple(input.shape)} does not expand to the product's shape {tuple(shape)}")
+    if beta == 0:
+        return product
+    return elementwise.add(input if beta == 1 else mul(input, beta), product)
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2), for matrices; input broadcasts. ValueError where the shapes do not fit."""
+    return _sum("addmm", input, mm(mat1, mat2), beta, alpha)
+
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * (mat @ vec), for a matrix and a vector; input broadcasts."""
+    return _sum("addmv", input, mv(mat, vec), beta, alpha)
+
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2), for vectors; input broadcasts."""
+    return _sum("addr", input, outer(vec1, vec2), beta, alpha)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * bmm(batch1, batch2), for batches of matrices; input broadcasts."""
+    return _sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * the sum over the batch of bmm(batch1, batch2); input broadcasts."""
+    _dims("addbmm", (batch1, 3), (batch2, 3))
+    n, rows, inner_ = batch1.shape
+    if batch2.shape[:2] != (n, inner_):
+        raise ShapeError(f"addbmm: batches of shapes {tuple(batch1.shape)} and {tuple(batch2.shape)} do not fit")
+    long = reshape(permute(batch1, (1, 0, 2)), (rows, n * inner_))
+    return _sum("addbmm", input, mm(long, reshape(batch2, (n * inner_, batch2.shape[2]))), beta, alpha)
+
+
+# ---- chains, axes
+
+def _cheapest(sizes):
+    """split[i, j]: where the chain of matrices i to j is best divided; matrix i has sizes[i] rows and sizes[i + 1] columns."""
+    n = len(sizes) - 1
+    cost, split = {(i, i): 0 for i in range(n)}, {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i, j], split[i, j] = min((cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+    return split
+
+
+def multi_dot(tensors) -> Tensor:
+    """The product of two or more matrices, in the order that costs least; the first and the last may be vectors.
+
+    Raises ValueError for fewer than two, and where shapes do not fit.
+    """
+    tensors = list(tensors)
+    if len(tensors) < 2:
+        raise ShapeError(f"linalg.multi_dot: expected at least 2 tensors but got {len(tensors)}")
+    _need("linalg.multi_dot", *tensors)
+    shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
+    first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if first:
+        tensors[0] = unsqueeze(tensors[0], 0)
+    if last:
+        tensors[-1] = unsqueeze(tensors[-1], 1)
+    if any(x.ndim != 2 for x in tensors) or any(a.shape[1] != b.shape[0] for a, b in zip(tensors, tensors[1:], strict=False)):
+        raise ShapeError(f"linalg.multi_dot: expected matrices (a vector at either end) that fit, got shapes {shapes}")
+    split = _cheapest([x.shape[0] for x in tensors] + [tensors[-1].shape[1]])
+
+    def product(i, j):
+        return tensors[i] if i == j else matmul(product(i, split[i, j]), product(split[i, j] + 1, j))
+
+    out = product(0, len(tensors) - 1)
+    if last:
+        out = squeeze(out, 1)
+    return squeeze(out, 0) if first else out
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of matrices, in the order that costs least."""
+    if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
+        matrices = tuple(matrices[0])
+    _dims("chain_matmul", *((x, 2) for x in matrices))
+    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+
+
+def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
+    """The sums of products over pairs of dimensions: over the last `dims` of a and the first of b, or over dims[0] of a and dims[1] of b.
+
+    Raises ValueError where their sizes differ (1 broadcasts).
+    """
+    _need("tensordot", a, b)
+    if isinstance(dims, int):
+        if dims < 0 or dims > min(a.ndim, b.ndim):
+            raise ShapeError(f"tensordot: dims must be from 0 to the number of dimensions of shapes {tuple(a.shape)} and {tuple(b.shape)}, "
+                             f"got {dims}")
+        ours, theirs = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    else:
+        ours, theirs = ([d] if isinstance(d, int) else d.tolist() if isinstance(d, Tensor) else list(d) for d in dims)
+    if len(ours) != len(theirs):
+        raise ShapeError(f"tensordot: both dimension lists should have the same length, got {ours} and {theirs}")
+    ours, theirs = [_axis(d, a, "tensordot") for d in ours], [_axis(d, b, "tensordot") for d in theirs]
+    if len(set(ours)) != len(ours) or len(set(theirs)) != len(theirs):
+        raise ShapeError(f"tensordot: a dimension appears twice in {ours} or {theirs}")
+    for i, j in zip(ours, theirs, strict=True):
+        if a.shape[i] != b.shape[j]:
+            if a.shape[i] == 1:
+                b = b.sum(j, keepdim=True)
+            elif b.shape[j] == 1:
+                a = a.sum(i, keepdim=True)
+            else:
+                raise ShapeError(f"tensordot: dimension {i} of shape {tuple(a.shape)} and {j} of shape {tuple(b.shape)} differ")
+    free_a, free_b = [i for i in range(a.ndim) if i not in ours], [j for j in range(b.ndim) if j not in theirs]
+    n = 1
+    for i in ours:
+        n *= a.shape[i]
+    shape_a, shape_b = [a.shape[i] for i in free_a], [b.shape[j] for j in free_b]
+    left = reshape(permute(a, (*free_a, *ours)), (_product(shape_a), n))
+    right = reshape(permute(b, (*theirs, *free_b)), (n, _product(shape_b)))
+    return reshape(matmul(left, right), (*shape_a, *shape_b))
+
+
+def _product(sizes):
+    n = 1
+    for size in sizes:
+        n *= size
+    return n
+
+
+def _axis(dim, x, name):
+    if not -x.ndim <= dim < x.ndim:
+        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of shape {tuple(x.shape)}")
+    return dim % x.ndim
+
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: every element of input times all of other, as blocks."""
+    _need("kron", input, other)
+    n = max(input.ndim, other.ndim)
+    a, b = (1,) * (n - input.ndim) + tuple(input.shape), (1,) * (n - other.ndim) + tuple(other.shape)
+    left = reshape(input, [size for pair in zip(a, (1,) * n, strict=True) for size in pair])
+    right = reshape(other, [size for pair in zip((1,) * n, b, strict=True) for size in pair])
+    return reshape(mul(left, right), [p * q for p, q in zip(a, b, strict=True)])
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal. ValueError unless there are 2 dimensions."""
+    _dims("trace", (input, 2))
+    rows, cols = input.shape
+    return reshape(input, (rows * cols,))[:min(rows, cols) * cols:cols + 1].sum()
+
+
+def vander(x: Tensor, N=None, increasing: bool = False) -> Tensor:
+    """The powers of a vector's elements, in columns: from N - 1 to 0, or increasing. N: as many as there are elements."""
+    _dims("vander", (x, 1))
+    powers = linalg_vander(x, N=N, name="vander")
+    return powers if increasing else powers.flip(-1) if hasattr(powers, "flip") else powers[..., ::-1]
+
+
+def linalg_vander(x: Tensor, *, N=None, name="linalg.vander") -> Tensor:
+    """The powers 0 to N - 1 of the elements of x (..., n), in a new last dimension. N: n."""
+    _need(name, x)
+    if not x.ndim:
+        raise ShapeError(f"{name}: expected at least 1 dimension, got shape ()")
+    n = x.shape[-1] if N is None else N
+    if n < 0 or n == 1 and name == "linalg.vander" and N is not None:
+        raise ShapeError(f"{name}: N must be {'greater than 1' if name == 'linalg.vander' else 'non-negative'}, got {N}")
+    if x.dtype.name == "bool":
+        x = x.long()
+    return unsqueeze(x, -1) ** arange(n)
+
+
+# ---- distances, statistics
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The p-norms of all differences between rows of x1 (..., P, M) and of x2 (..., R, M): (..., P, R). The gradient of a distance of 0
+    is 0. Euclidean distances of more than 25 rows are made from a matrix product, unless compute_mode says "donot_use...".
+    """
+    _need("cdist", x1, x2)
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"cdist: expected rows of one length, got shapes {tuple(x1.shape)} and {tuple(x2.shape)}")
+    if p < 0:
+        raise ShapeError(f"cdist: p must be non-negative, got {p}")
+    if not x1.is_floating_point() or not x2.is_floating_point():
+        raise TypeError(f"cdist: expected floating-point tensors, got {x1.dtype.name} and {x2.dtype.name}")
+    if p == 2 and compute_mode in (None, 0, "use_mm_for_euclid_dist_if_necessary") and (x1.shape[-2] > 25 or x2.shape[-2] > 25) \
+            or compute_mode in (1, "use_mm_for_euclid_dist"):
+        middle = x1.detach().mean(-2, True) if x1.shape[-2] else 0
+        a, b = x1 - middle, x2 - middle                       # small numbers cancel less
+        square = (a * a).sum(-1, True) + unsqueeze((b * b).sum(-1), -2) - 2 * matmul(a, b.mT)
+        apart = square > 0
+        return where(apart, where(apart, square, 1).sqrt(), 0)
+    if not x1.shape[-1]:
+        return unsqueeze(x1.sum(-1), -1) + unsqueeze(x2.sum(-1), -2)
+    return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norms of the differences between all pairs of rows of a matrix, (0, 1), (0, 2) ... The gradient of a distance of 0 is 0."""
+    _dims("pdist", (input, 2))
+    if p < 0:
+        raise ShapeError(f"pdist: p must be non-negative, got {p}")
+    n = input.shape[0]
+    first = [i for i in range(n) for _ in range(i + 1, n)]
+    second = [j for i in range(n) for j in range(i + 1, n)]
+    if not first or not input.shape[1]:
+        return full((len(first),), 0.0, dtype=input.dtype)
+    return norm(input[first] - input[second], p, -1)
+
+
+def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
+    """The covariances of variables (rows) over observations (columns): divided by the (weighted) number of observations minus
+    `correction`. fweights are how often each observation counts, aweights its weight.
+    """
+    _need("cov", input)
+    if input.ndim > 2:
+        raise ShapeError(f"cov: expected at most 2 dimensions, got shape {tuple(input.shape)}")
+    x = input if input.ndim == 2 else reshape(input, (1, input.numel()))
+    if not x.is_floating_point():
+        x = x.float()
+    n = x.shape[1]
+    weights = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is None:
+            continue
+        if given.ndim > 1 or given.numel() != n:
+            raise ShapeError(f"cov: expected {name} to have a size for each of {n} observations, got shape {tuple(given.shape)}")
+        if name == "fweights" and given.is_floating_point():
+            raise RuntimeError(f"cov: expected fweights to have an integral dtype, got {given.dtype.name}")
+        weights = given.to(x.dtype) if weights is None else weights * given
+    total = n if weights is None else weights.sum()
+    mean = x.mean(1, True) if weights is None else (x * weights).sum(1, True) / total
+    if aweights is None or correction == 0:
+        freedom = total - correction
+    else:
+        freedom = total - correction * (weights * aweights).sum() / total
+    centred = x - mean
+    freedom = max(freedom, 0) if not isinstance(freedom, Tensor) else freedom.clamp(min=0)
+    product = matmul(centred if weights is None else centred * weights, centred.mT)
+    out = product / (freedom if isinstance(freedom, Tensor) else full((), float(freedom), dtype=x.dtype))
+    return out if input.ndim == 2 else reshape(out, ())
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of variables (rows) over observations (columns), clipped to [-1, 1]."""
+    _need("corrcoef", input)
+    c = cov(input)
+    if not c.ndim:
+        return c / c
+    d = reshape(c, (c.numel(),))[::c.shape[0] + 1].sqrt()
+    return (c / unsqueeze(d, 1) / d).clamp(-1, 1)
+
+
+# ---- three dimensions
+
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross products along a dimension of size 3; other dimensions broadcast."""
+    _need("linalg.cross", input, other)
+    if input.ndim != other.ndim:
+        raise ShapeError(f"linalg.cross: inputs must have the same number of dimensions, got shapes {tuple(input.shape)} and "
+                         f"{tuple(other.shape)}")
+    axis = _axis(dim, input, "linalg.cross")
+    if input.shape[axis] != 3 or other.shape[axis] != 3:
+        raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3, got shapes {tuple(input.shape)} and "
+                         f"{tuple(other.shape)}")
+    a, b = (input, other) if axis == input.ndim - 1 else (movedim(input, axis, -1), movedim(other, axis, -1))
+    (a1, a2, a3), (b1, b2, b3) = (_components(x) for x in (a, b))
+    return stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis)
+
+
+def _components(x):
+    return [x[..., i] for i in range(3)]
+
+
+def cross(input: Tensor, other: Tensor, dim=None) -> Tensor:
+    """The cross products along `dim`, or the first dimension of size 3."""
+    _need("cross", input, other)
+    if dim is None:
+        if 3 not in input.shape:
+            raise ShapeError(f"cross: no dimension of size 3 in shape {tuple(input.shape)}")
+        dim = list(input.shape).index(3)
+    return linalg_cross(input, other, dim=dim)
+
+
+__all__ = [
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "cdist", "chain_matmul", "corrcoef", "cov", "cross", "ger", "inner", "kron", "outer",
+    "pdist", "tensordot", "trace", "vander", "vdot",
+]

@@ -1,0 +1,285 @@
+"""Pooling over windows: max, average, adaptive, power-average; and max_unpool.
+
+Relies on kernels/pooling (routines), convolve.py (arguments) and rows.pyx. nn.functional has the functions, the rules of the table
+call the rows.
+
+`geometry` is what the routines read: (d, *kernel, *stride, *padding, *dilation, adaptive, whether padding counts, divisor).
+"""
+
+from ..array.dtypes import int64
+from ..array.errors import ShapeError
+from . import creation
+from .convolve import batched, need_float, sizes
+from .gradients import FUNCTIONS
+from .routines import call_routine
+from .rows import packed, record_row
+from .selection import where
+from .tensor import Tensor
+
+INF = float("inf")
+
+
+# ---- the rows; sizes were checked
+
+def _max_pool(x, geometry, size):
+    out, indices = creation.empty(size, dtype=x.dtype), creation.empty(size, dtype=int64)
+    call_routine("pooling.max", (out, indices, packed(x)), geometry)
+    return record_row("max_pool", out, (x,), (geometry, size), (indices,)), indices
+
+
+def _planes(shape, indices):
+    """The integers of pooling.take and put: planes, elements of one of `shape`, elements of one of indices."""
+    n, elements, places = 1, 1, 1
+    for size in shape[:2]:
+        n *= size
+    for size in shape[2:]:
+        elements *= size
+    for size in indices.shape[2:]:
+        places *= size
+    return n, elements, places
+
+
+def _put_planes(x, indices, shape, adds):
+    out = creation.empty(shape, dtype=x.dtype)
+    call_routine("pooling.put", (out, packed(x), indices), (*_planes(shape, indices), int(adds)))
+    return record_row("put_planes", out, (x,), (shape, adds), (indices,))
+
+
+def _take_planes(x, indices, shape):
+    out = creation.empty(shape, dtype=x.dtype)
+    call_routine("pooling.take", (out, packed(x), indices), _planes(x.shape, indices))
+    return record_row("take_planes", out, (x,), (shape,), (indices,))
+
+
+def _average_windows(x, geometry, size):
+    out = creation.empty(size, dtype=x.dtype)
+    call_routine("pooling.average", (out, packed(x)), geometry)
+    return record_row("average_windows", out, (x,), (geometry, size))
+
+
+def _average_windows_back(x, geometry, size):
+    out = creation.empty(size, dtype=x.dtype)
+    call_routine("pooling.average_back", (out, packed(x)), geometry)
+    return record_row("average_windows_back", out, (x,), (geometry, size))
+
+
+FUNCTIONS.update({"max_pool": lambda x, geometry, size: _max_pool(x, geometry, size)[0], "put_planes": _put_planes,
+                  "take_planes": _take_planes, "average_windows": _average_windows, "average_windows_back": _average_windows_back})
+
+
+# ---- arguments
+
+def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name):
+    """(geometry without its flags, output sizes) of pooling."""
+    kernel = sizes(kernel, d, name, "kernel_size", 1)
+    stride = kernel if stride is None or isinstance(stride, (tuple, list)) and not stride else sizes(stride, d, name, "stride", 1)
+    padding, dilation = sizes(padding, d, name, "padding"), sizes(dilation, d, name, "dilation", 1)
+    for p, k in zip(padding, kernel, strict=True):
+        if 2 * p > k:
+            raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={list(padding)}, "
+                               f"kernel_size={list(kernel)}")
+    places = []
+    for n, k, s, p, a in zip(x.shape[x.ndim - d:], kernel, stride, padding, dilation, strict=True):
+        room = n + 2 * p - a * (k - 1) - 1
+        count = (room + (s - 1 if ceil_mode else 0)) // s + 1
+        if ceil_mode and (count - 1) * s >= n + p:        # a window must start inside, or in the padding before
+            count -= 1
+        places.append(count)
+    if min(places) < 1 or 0 in x.shape[1:]:
+        raise ShapeError(f"{name}: Given input size {list(x.shape[1:])}, calculated output size: "
+                         f"{[*x.shape[1:x.ndim - d], *places]}. Output size is too small")
+    return (d, *kernel, *stride, *padding, *dilation), places
+
+
+def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: expected input to be a Tensor, but got {type(x).__name__}")
+    if x.dtype.name == "bool":
+        raise RuntimeError(f"{name}: not implemented for bool tensors")
+    x, single = batched(x, d, name)
+    geometry, places = _windows(x, kernel_size, stride, padding, dilation, ceil_mode, d, name)
+    return _max_result(x, (*geometry, 0, 0, 0), (*x.shape[:2], *places), single, return_indices)
+
+
+def _max_result(x, geometry, size, single, return_indices):
+    out, indices = _max_pool(x, geometry, size)
+    if single:
+        out = out.squeeze(0)
+    if not return_indices:
+        return out
+    indices = indices.clone()                # the node keeps its own
+    return out, indices.squeeze(0) if single else indices
+
+
+def max_pool1d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """The largest element of every window of (N, C, L) or (C, L); the first of equals, and NaN before all. stride: kernel_size.
+
+    return_indices: also the places of these elements in their planes. RuntimeError where numbers or shapes do not fit.
+    """
+    return _max(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 1, "max_pool1d")
+
+
+def max_pool2d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """As max_pool1d, for (N, C, H, W) or (C, H, W)."""
+    return _max(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 2, "max_pool2d")
+
+
+def max_pool3d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """As max_pool1d, for (N, C, D, H, W) or (C, D, H, W)."""
+    return _max(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 3, "max_pool3d")
+
+
+def _average(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor, d, name):
+    x, single = batched(need_float(x, name), d, name)
+    if divisor == 0:
+        raise RuntimeError(f"{name}: divisor must be not zero")
+    geometry, places = _windows(x, kernel_size, stride, padding, 1, ceil_mode, d, name)
+    out = _average_windows(x, (*geometry, 0, int(bool(count_include_pad)), divisor or 0), (*x.shape[:2], *places))
+    return out.squeeze(0) if single else out
+
+
+def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """The mean of every window of (N, C, L) or (C, L), with the zeros of the padding unless count_include_pad is false."""
+    return _average(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1, "avg_pool1d")
+
+
+def avg_pool2d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
+               divisor_override: int | None = None) -> Tensor:
+    """As avg_pool1d, for (N, C, H, W) or (C, H, W); divisor_override: what sums are divided by instead of the number of elements."""
+    return _average(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2, "avg_pool2d")
+
+
+def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
+               divisor_override: int | None = None) -> Tensor:
+    """As avg_pool2d, for (N, C, D, H, W) or (C, D, H, W)."""
+    return _average(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3, "avg_pool3d")
+
+
+def _adaptive(x, output_size, d, name):
+    """(batched input, whether it was single, geometry, size)."""
+    x, single = batched(x, d, name)
+    wanted = (output_size,) * d if isinstance(output_size, int) else tuple(output_size)
+    if len(wanted) == 1:
+        wanted *= d
+    if len(wanted) != d:
+        raise ShapeError(f"{name}: output_size must be one number or {d}, but got {list(wanted)}")
+    wanted = tuple([n if w is None else w for n, w in zip(x.shape[2:], wanted, strict=True)])
+    if min(wanted) < 0:
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, but got {list(wanted)}")
+    if 0 in x.shape[1:]:
+        raise ShapeError(f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}")
+    return x, single, (d, *(1,) * d, *(1,) * d, *(0,) * d, *(1,) * d, 1, 0, 0), (*x.shape[:2], *wanted)
+
+
+def _adaptive_average(x, output_size, d, name):
+    x, single, geometry, size = _adaptive(need_float(x, name), output_size, d, name)
+    out = _average_windows(x, geometry, size)
+    return out.squeeze(0) if single else out
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size) -> Tensor:
+    """The means of output_size windows, from floor(i L / size) to ceil((i + 1) L / size), of (N, C, L) or (C, L)."""
+    return _adaptive_average(input, output_size, 1, "adaptive_avg_pool1d")
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size) -> Tensor:
+    """As adaptive_avg_pool1d in both dimensions of (N, C, H, W) or (C, H, W); a size of None: as many as the input has."""
+    return _adaptive_average(input, output_size, 2, "adaptive_avg_pool2d")
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size) -> Tensor:
+    """As adaptive_avg_pool2d, for (N, C, D, H, W) or (C, D, H, W)."""
+    return _adaptive_average(input, output_size, 3, "adaptive_avg_pool3d")
+
+
+def _adaptive_max(x, output_size, return_indices, d, name):
+    x, single, geometry, size = _adaptive(need_float(x, name), output_size, d, name)
+    return _max_result(x, geometry, size, single, return_indices)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size, return_indices: bool = False):
+    """As adaptive_avg_pool1d, with the largest element of each window."""
+    return _adaptive_max(input, output_size, return_indices, 1, "adaptive_max_pool1d")
+
+
+def adaptive_max_pool2d(input: Tensor, output_size, return_indices: bool = False):
+    """As adaptive_avg_pool2d, with the largest element of each window."""
+    return _adaptive_max(input, output_size, return_indices, 2, "adaptive_max_pool2d")
+
+
+def adaptive_max_pool3d(input: Tensor, output_size, return_indices: bool = False):
+    """As adaptive_avg_pool3d, with the largest element of each window."""
+    return _adaptive_max(input, output_size, return_indices, 3, "adaptive_max_pool3d")
+
+
+# ---- reversed
+
+def _unpool(x, indices, kernel_size, stride, padding, output_size, d, name):
+    need_float(x, name)
+    if not isinstance(indices, Tensor) or indices.dtype != int64:
+        raise RuntimeError(f"{name}: elements in indices should be type int64 but got "
+                           f"{indices.dtype.name if isinstance(indices, Tensor) else type(indices).__name__}")
+    if tuple(indices.shape) != tuple(x.shape):
+        raise ShapeError(f"{name}: Expected shape of indices to be: {list(x.shape)} but got: {list(indices.shape)}")
+    kernel = sizes(kernel_size, d, name, "kernel_size", 1)
+    stride, padding = kernel if stride is None else sizes(stride, d, name, "stride", 1), sizes(padding, d, name, "padding")
+    places, single = batched(x, d, name)
+    default = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(places.shape[2:], stride, kernel, padding, strict=True)]
+    wanted = default if output_size is None else list(output_size)
+    if len(wanted) == x.ndim and len(wanted) != d:
+        wanted = wanted[-d:]
+    if len(wanted) != d:
+        raise ValueError(f"{name}: output_size should be a sequence containing {d} or {d + 2} elements, but it has a length of "
+                         f"'{len(wanted)}'")
+    if any(not n - s < w < n + s for n, s, w in zip(default, stride, wanted, strict=True)):
+        raise ValueError(f"{name}: invalid output_size {wanted}; it must lie within one stride of {default}")
+    out = _put_planes(places, packed(indices.clone().reshape(places.shape)), (*places.shape[:2], *wanted), False)
+    return out.squeeze(0) if single else out
+
+
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
+    """Zeros with the input's elements at indices, which max_pool1d returned: its partial reverse."""
+    return _unpool(input, indices, kernel_size, stride, padding, output_size, 1, "max_unpool1d")
+
+
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
+    """Zeros with the input's elements at indices, which max_pool2d returned: its partial reverse."""
+    return _unpool(input, indices, kernel_size, stride, padding, output_size, 2, "max_unpool2d")
+
+
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
+    """Zeros with the input's elements at indices, which max_pool3d returned: its partial reverse."""
+    return _unpool(input, indices, kernel_size, stride, padding, output_size, 3, "max_unpool3d")
+
+
+# ---- power-average
+
+def _lp(x, norm_type, kernel_size, stride, ceil_mode, d, name):
+    if norm_type in (INF, -INF):
+        most = _max(need_float(x, name).abs() * (1 if norm_type > 0 else -1), kernel_size, stride, 0, 1, ceil_mode, False, d, name)
+        return most if norm_type > 0 else -most
+    count = 1
+    for k in sizes(kernel_size, d, name, "kernel_size", 1):
+        count *= k
+    # As PyTorch has it: the mean times the size of a whole window.
+    total = _average(need_float(x, name).pow(norm_type), kernel_size, stride, 0, ceil_mode, True, None, d, name) * count
+    return where(total == 0, total, where(total == 0, 1, total).pow(1.0 / norm_type))           # the gradient of a sum of 0 is 0
+
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x ** p) ** (1 / p) of every window, p = norm_type."""
+    return _lp(input, norm_type, kernel_size, stride, ceil_mode, 1, "lp_pool1d")
+
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
+    """As lp_pool1d, for (N, C, H, W) or (C, H, W)."""
+    return _lp(input, norm_type, kernel_size, stride, ceil_mode, 2, "lp_pool2d")
+
+
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
+    """As lp_pool1d, for (N, C, D, H, W) or (C, D, H, W)."""
+    return _lp(input, norm_type, kernel_size, stride, ceil_mode, 3, "lp_pool3d")
+
+
+__all__ = [f"{kind}{d}d" for kind in ("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "max_unpool", "lp_pool")
+           for d in (1, 2, 3)]

@@ -1,0 +1,152 @@
+# Running sums, products, extremes and log-sum-exp along a dimension, and the recurrence of their gradients.
+#
+# Relies on array, kernels/scans, reduce, routines, record. methods.py puts the functions into Tensor; the rules of the table call
+# `cumulate` and `recurrence`.
+
+from cpython.object cimport PyObject
+
+from autograd_cy.array.dtype cimport FLOAT64, INT64
+from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref
+from autograd_cy.engine.operands cimport converted, default_dtype
+from autograd_cy.engine.record cimport any_wants_grad, record
+from autograd_cy.engine.reduce cimport either, input_of, pair
+from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.shape cimport axis_of, own
+from autograd_cy.engine.tensor cimport Tensor, tensor_new
+
+from autograd_cy.engine.copies import copy_
+from autograd_cy.engine.reduce import ValuesIndices
+from autograd_cy.engine.shape import convert
+from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.kernels.table import routine_number
+
+cdef int CUMSUM = OPCODES["cumsum"], CUMPROD = OPCODES["cumprod"], CUMMAX = OPCODES["cummax"], CUMMIN = OPCODES["cummin"]
+cdef int LOGCUMSUMEXP = OPCODES["logcumsumexp"], RECURRENCE = OPCODES["recurrence"]
+cdef int RUN_SUM = routine_number("scans.running_sum"), RUN_PRODUCT = routine_number("scans.running_product")
+cdef int RUN_EXTREME = routine_number("scans.running_extreme"), RUN_LOGSUMEXP = routine_number("scans.running_logsumexp")
+cdef int RUN_RECURRENCE = routine_number("scans.recurrence")
+
+
+cdef Tensor new_like(Tensor x, int dtype):
+    """A new contiguous tensor of the shape of x."""
+    cdef Layout* layout
+    cdef object out
+    if x.layout.flags & CONTIGUOUS:
+        return own(tensor_new(x.layout, dtype))
+    layout = layout_contiguous(x.layout.ndim, x.layout.dims)
+    out = own(tensor_new(layout, dtype))
+    layout_decref(layout)
+    return out
+
+
+cdef int axis_for(object dim, object axis, Tensor x, str name) except -1:
+    dim = either(dim, axis)
+    if dim is None:
+        raise TypeError(f"{name}: dim is required")
+    return axis_of(dim, x.layout.ndim, name)
+
+
+cdef object running(int opcode, int routine, Tensor x, int axis, bint reverse):
+    """One output of the shape of x."""
+    cdef Tensor out = new_like(x, x.dtype_)
+    cdef PyObject* tensors[2]
+    cdef Py_ssize_t ints[2]
+    tensors[0], tensors[1] = <PyObject*> out, <PyObject*> x
+    ints[0], ints[1] = axis, reverse
+    run_routine(routine, tensors, 2, ints)
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, tensors + 1):
+        attrs = (axis, bool(reverse)) if opcode == CUMSUM else (axis,)
+        record(opcode, <PyObject*> out, 1, tensors + 1, <PyObject*> attrs, NULL)
+    return out
+
+
+cdef Tensor summand(object input, object dtype, str name):
+    cdef Tensor x = input_of(input, name)
+    if dtype is not None:
+        return convert(x, dtype)
+    return x if x.dtype_ <= INT64 else own(converted(x, INT64))
+
+
+def cumsum(input, dim=None, *, dtype=None, axis=None):
+    """Running sums along `dim`: y_i = x_0 + ... + x_i, in the shape of the input. Integers and bools sum to int64."""
+    cdef Tensor x = summand(input, dtype, "cumsum")
+    return running(CUMSUM, RUN_SUM, x, axis_for(dim, axis, x, "cumsum"), False)
+
+
+def cumprod(input, dim=None, *, dtype=None, axis=None):
+    """Running products along `dim`: y_i = x_0 * ... * x_i. Integers and bools multiply to int64. Gradients are exact at zeros, too."""
+    cdef Tensor x = summand(input, dtype, "cumprod")
+    return running(CUMPROD, RUN_PRODUCT, x, axis_for(dim, axis, x, "cumprod"), False)
+
+
+def cumsum_(input, dim=None, *, dtype=None, axis=None):
+    """In place: running sums along `dim`."""
+    return copy_(input, cumsum(input, dim, dtype=input_of(input, "cumsum_").dtype if dtype is None else dtype, axis=axis))
+
+
+def cumprod_(input, dim=None, *, dtype=None, axis=None):
+    """In place: running products along `dim`."""
+    return copy_(input, cumprod(input, dim, dtype=input_of(input, "cumprod_").dtype if dtype is None else dtype, axis=axis))
+
+
+def logcumsumexp(input, dim=None, *, axis=None):
+    """log(e^x_0 + ... + e^x_i) along `dim`, without overflow; the gradient where that is -inf is 0."""
+    cdef Tensor x = input_of(input, "logcumsumexp")
+    if x.dtype_ > FLOAT64:
+        x = own(converted(x, default_dtype()))
+    return running(LOGCUMSUMEXP, RUN_LOGSUMEXP, x, axis_for(dim, axis, x, "logcumsumexp"), False)
+
+
+cdef object extreme(int opcode, Tensor x, int axis):
+    cdef Tensor values = new_like(x, x.dtype_)
+    cdef Tensor indices = new_like(x, INT64)
+    cdef PyObject* tensors[3]
+    cdef PyObject* inputs[2]
+    cdef Py_ssize_t ints[2]
+    tensors[0], tensors[1], tensors[2] = <PyObject*> values, <PyObject*> indices, <PyObject*> x
+    ints[0], ints[1] = axis, opcode == CUMMIN
+    run_routine(RUN_EXTREME, tensors, 2, ints)
+    inputs[0], inputs[1] = <PyObject*> x, <PyObject*> indices
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+        attrs = (axis,)
+        record(opcode, <PyObject*> values, 2, inputs, <PyObject*> attrs, NULL)
+    return pair(ValuesIndices, values, indices)
+
+
+def cummax(input, dim=None, *, axis=None):
+    """(values, indices): the largest element so far along `dim`, and where it is; of equals the latest. NaN wins.
+
+    The gradient goes to the index returned.
+    """
+    cdef Tensor x = input_of(input, "cummax")
+    return extreme(CUMMAX, x, axis_for(dim, axis, x, "cummax"))
+
+
+def cummin(input, dim=None, *, axis=None):
+    """(values, indices): the smallest element so far along `dim`, and where it is; of equals the latest. NaN wins.
+
+    The gradient goes to the index returned.
+    """
+    cdef Tensor x = input_of(input, "cummin")
+    return extreme(CUMMIN, x, axis_for(dim, axis, x, "cummin"))
+
+
+# ---- what rules call
+
+def cumulate(Tensor x, int dim, bint reverse):
+    """Running sums along dim, or, reverse, x_i + ... + x_n-1."""
+    return running(CUMSUM, RUN_SUM, x, dim, reverse)
+
+
+def recurrence(Tensor v, Tensor x, int dim, bint reverse):
+    """h_i = v_i + x_i h_i-1 along dim, or, reverse, h_i = v_i + x_i+1 h_i+1; v and x of one shape and dtype."""
+    cdef Tensor out = new_like(v, v.dtype_)
+    cdef PyObject* tensors[3]
+    cdef Py_ssize_t ints[2]
+    tensors[0], tensors[1], tensors[2] = <PyObject*> out, <PyObject*> v, <PyObject*> x
+    ints[0], ints[1] = dim, reverse
+    run_routine(RUN_RECURRENCE, tensors, 2, ints)
+    if any_wants_grad(2, tensors + 1):
+        attrs = (dim, bool(reverse))
+        record(RECURRENCE, <PyObject*> out, 2, tensors + 1, <PyObject*> attrs, NULL)
+    return out

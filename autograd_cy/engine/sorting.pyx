@@ -1,0 +1,274 @@
+# Sorting and selecting along a dimension, and binary search.
+#
+# Relies on array, kernels/sorting, reduce, scans (new_like), routines, record. methods.py puts the functions into Tensor, statistics.py
+# builds on them.
+
+from cpython.object cimport PyObject
+
+from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM
+from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_scalar, same_shape
+from autograd_cy.engine.operands cimport contiguous_of
+from autograd_cy.engine.record cimport any_wants_grad, record
+from autograd_cy.engine.reduce cimport either, input_of, keep_of, pair
+from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.scans cimport new_like
+from autograd_cy.engine.shape cimport axis_of, own
+from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+
+from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.engine.creation import as_tensor, full_like
+from autograd_cy.engine.reduce import ValuesIndices
+from autograd_cy.engine.shape import convert
+from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.kernels.table import routine_number
+
+cdef int SORT = OPCODES["sort"], TOPK = OPCODES["topk"], KTHVALUE = OPCODES["kthvalue"], MEDIAN = OPCODES["median"]
+cdef int NANMEDIAN = OPCODES["nanmedian"], MODE = OPCODES["mode"], MEDIAN_OF_ALL = OPCODES["median_of_all"]
+cdef int ALONG = routine_number("sorting.along"), SEARCH = routine_number("sorting.search")
+
+cdef enum Task:               # as in kernels/sorting
+    TASK_SORT
+    TASK_TOP
+    TASK_KTH
+    TASK_MEDIAN
+    TASK_NANMEDIAN
+    TASK_MODE
+
+
+cdef object resized(Tensor x, int axis, Py_ssize_t size, bint keepdim, int dtype):
+    """A new tensor of the shape of x, with another size along axis, or without it."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Layout* layout
+    cdef object out
+    cdef int d, n = 0
+    for d in range(x.layout.ndim):
+        if d != axis:
+            shape[n] = x.layout.dims[d]
+        elif keepdim:
+            shape[n] = size
+        else:
+            continue
+        n += 1
+    layout = layout_contiguous(n, shape)
+    out = own(tensor_new(layout, dtype))
+    layout_decref(layout)
+    return out
+
+
+cdef object along(int opcode, Task task, Tensor x, int axis, Py_ssize_t size, bint keepdim, bint descending, Py_ssize_t k, tuple attrs,
+                  bint only_indices=False):
+    """(values, indices), recorded with attrs; `size` elements along axis."""
+    cdef Tensor indices = resized(x, axis, size, keepdim, INT64)
+    cdef PyObject* tensors[3]
+    cdef PyObject* inputs[2]
+    cdef Py_ssize_t ints[4]
+    ints[0], ints[1], ints[2], ints[3] = axis, task, descending, k
+    tensors[0], tensors[1], tensors[2] = NULL, <PyObject*> indices, <PyObject*> x
+    if only_indices:
+        run_routine(ALONG, tensors, 4, ints)
+        return indices
+    values = resized(x, axis, size, keepdim, x.dtype_)
+    tensors[0] = <PyObject*> values
+    run_routine(ALONG, tensors, 4, ints)
+    inputs[0], inputs[1] = <PyObject*> x, <PyObject*> indices
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+        record(opcode, <PyObject*> values, 2, inputs, <PyObject*> attrs, NULL)
+    return pair(ValuesIndices, values, indices)
+
+
+cdef Py_ssize_t size_along(Tensor x, int axis) noexcept:
+    return x.layout.dims[axis] if x.layout.ndim else 1
+
+
+cdef int filled_axis(Tensor x, object dim, str name) except -1:
+    """The axis, which must not be empty."""
+    cdef int axis = axis_of(dim, x.layout.ndim, name)
+    if size_along(x, axis) == 0:
+        raise ShapeError(f"{name}: dimension {axis} of shape {x.shape} is empty, and {name} of nothing is not defined")
+    return axis
+
+
+def sort(input, dim=-1, descending=False, stable=False, *, axis=None):
+    """(values, indices): the elements along `dim` in order. NaN counts as largest; equal elements keep their order in any case.
+
+    The gradient goes to the indices.
+    """
+    cdef Tensor x = input_of(input, "sort")
+    cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "sort")
+    return along(SORT, TASK_SORT, x, where, size_along(x, where), True, bool(descending), 0, (where, bool(descending)))
+
+
+def argsort(input, dim=-1, descending=False, stable=False, *, axis=None):
+    """The indices (int64) that sort along `dim`: of NaN and equal elements as `sort` has it."""
+    cdef Tensor x = input_of(input, "argsort")
+    cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "argsort")
+    return along(SORT, TASK_SORT, x, where, size_along(x, where), True, bool(descending), 0, None, True)
+
+
+def msort(input):
+    """The elements in order along the first dimension: sort(input, 0).values."""
+    return sort(input, 0)[0]
+
+
+def sorted_values(Tensor x):
+    """The elements of a 1-d tensor in order; no history."""
+    cdef Tensor values = new_like(x, x.dtype_)
+    cdef PyObject* tensors[3]
+    cdef Py_ssize_t ints[4]
+    tensors[0], tensors[1], tensors[2] = <PyObject*> values, NULL, <PyObject*> x
+    ints[0], ints[1], ints[2], ints[3] = 0, TASK_SORT, 0, 0
+    run_routine(ALONG, tensors, 4, ints)
+    return values
+
+
+def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None):
+    """(values, indices): the k largest (or smallest) elements along `dim`, in order; of equals the first. NaN counts as largest.
+
+    The gradient goes to the indices. Raises ValueError unless 0 <= k <= size.
+    """
+    cdef Tensor x = input_of(input, "topk")
+    cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "topk")
+    cdef Py_ssize_t n = k
+    if not 0 <= n <= size_along(x, where):
+        raise ShapeError(f"topk: k = {k} is out of range for dim {where} of shape {x.shape}")
+    if x.layout.ndim == 0:
+        n = 1                 # PyTorch's topk(0) of a single number
+    return along(TOPK, TASK_TOP, x, where, n, True, bool(largest), n, (n, where, bool(largest), bool(sorted)))
+
+
+def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None):
+    """(values, indices): the k-th smallest element along `dim`, counted from 1. NaN counts as largest.
+
+    The gradient goes to the index. Raises ValueError unless 1 <= k <= size.
+    """
+    cdef Tensor x = input_of(input, "kthvalue")
+    cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "kthvalue")
+    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef Py_ssize_t n = k
+    if not 1 <= n <= size_along(x, where):
+        raise ShapeError(f"kthvalue: k = {k} is out of range for dim {where} of shape {x.shape}")
+    keep = keep or x.layout.ndim == 0
+    return along(KTHVALUE, TASK_KTH, x, where, 1, keep, False, n - 1, (n, where, keep))
+
+
+cdef object middle(int opcode, Task task, object input, object dim, object axis, object keepdim, str name):
+    cdef Tensor x = input_of(input, name)
+    cdef bint keep = bool(keepdim) or x.layout.ndim == 0
+    cdef int where
+    dim = either(dim, axis)
+    if dim is None:
+        return middle_of_all(x, task, name)
+    where = filled_axis(x, dim, name)
+    return along(opcode, task, x, where, 1, keep, False, 0, (where, keep))
+
+
+cdef object middle_of_all(Tensor x, Task task, str name):
+    """The lower median of all elements, whose gradient ties share."""
+    cdef Tensor flat
+    cdef Tensor out = own(tensor_new(layout_scalar(), x.dtype_))
+    cdef Tensor index
+    cdef PyObject* tensors[3]
+    cdef PyObject* inputs[1]
+    cdef Py_ssize_t ints[4]
+    if x.layout.numel == 0:
+        if x.dtype_ > FLOAT64:
+            raise ShapeError(f"{name}: the input of shape {x.shape} is empty, and {name} of no integers is not defined")
+        return full_like(out, float("nan"))
+    flat = own(contiguous_of(x))
+    flat = own(tensor_alias(flat, layout_contiguous(1, &flat.layout.numel), flat.data))
+    index = own(tensor_new(layout_scalar(), INT64))
+    tensors[0], tensors[1], tensors[2] = <PyObject*> out, <PyObject*> index, <PyObject*> flat
+    ints[0], ints[1], ints[2], ints[3] = 0, task, 0, 0
+    run_routine(ALONG, tensors, 4, ints)
+    inputs[0] = <PyObject*> x
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+        attrs = (task == TASK_NANMEDIAN,)
+        record(MEDIAN_OF_ALL, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """median(x): the lower median of all elements; ties share its gradient evenly. median(x, dim): (values, indices) along dim; the
+    gradient goes to the index. NaN wins; NaN of nothing. Raises ValueError for an empty dim."""
+    return middle(MEDIAN, TASK_MEDIAN, input, dim, axis, keep_of(keepdim, keepdims), "median")
+
+
+def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """As `median`, of the elements that are not NaN; NaN where all are."""
+    return middle(NANMEDIAN, TASK_NANMEDIAN, input, dim, axis, keep_of(keepdim, keepdims), "nanmedian")
+
+
+def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None):
+    """(values, indices): the most frequent value along `dim`, of several the smallest, and its last index, where the gradient goes.
+
+    NaNs are different from each other. Raises ValueError for an empty dim.
+    """
+    cdef Tensor x = input_of(input, "mode")
+    cdef int where = filled_axis(x, dim if axis is None else axis, "mode")
+    cdef bint keep = bool(keep_of(keepdim, keepdims)) or x.layout.ndim == 0
+    return along(MODE, TASK_MODE, x, where, 1, keep, False, 0, (where, keep))
+
+
+# ---- binary search
+
+cdef object search(Tensor rows, object values, object out_int32, bint right, Tensor order, str name):
+    cdef Tensor v
+    cdef Tensor out
+    cdef PyObject* tensors[4]
+    cdef Py_ssize_t ints[1]
+    cdef int d
+    if isinstance(values, Tensor):
+        v = values
+        if v.dtype_ != rows.dtype_:
+            raise DTypeError(f"{name}: the sorted sequence and the values must have one dtype, got {rows.dtype.name} and {v.dtype.name}")
+    else:
+        v = as_tensor(values)
+        if not rows.is_floating_point() and v.is_floating_point():
+            rows = convert(rows, v.dtype)
+        v = convert(v, rows.dtype)
+    if rows.layout.ndim == 0:
+        raise ShapeError(f"{name}: the sorted sequence must have at least one dimension")
+    if rows.layout.ndim > 1:
+        if rows.layout.ndim != v.layout.ndim:
+            raise ShapeError(f"{name}: sorted rows of shape {rows.shape} do not fit values of shape {v.shape}")
+        for d in range(v.layout.ndim - 1):
+            if rows.layout.dims[d] != v.layout.dims[d]:
+                raise ShapeError(f"{name}: sorted rows of shape {rows.shape} do not fit values of shape {v.shape}")
+    v = own(contiguous_of(v))
+    rows = own(contiguous_of(rows))
+    out = own(tensor_new(v.layout, INT32 if out_int32 else INT64))
+    tensors[0], tensors[1], tensors[2] = <PyObject*> out, <PyObject*> v, <PyObject*> rows
+    tensors[3] = NULL if order is None else <PyObject*> order
+    ints[0] = right
+    run_routine(SEARCH, tensors, 1, ints)
+    return out
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    """Where each value would be put into a sorted sequence, or into the rows of one: before equals, or (right, side="right") after them.
+
+    sorter: the indices (int64) that sort the sequence. Raises ValueError where shapes, TypeError where dtypes do not fit.
+    """
+    cdef Tensor rows = input_of(sorted_sequence, "searchsorted")
+    cdef Tensor order = None
+    if side is not None:
+        if side not in ("left", "right"):
+            raise ShapeError(f"searchsorted: side must be \"left\" or \"right\", got {side!r}")
+        if right and side == "left":
+            raise ShapeError("searchsorted: side and right can't be opposites, got side of left while right was True")
+    if sorter is not None:
+        order = input_of(sorter, "searchsorted")
+        if order.dtype_ != INT64:
+            raise DTypeError(f"searchsorted: the sorter must be int64, got {order.dtype.name}")
+        if not same_shape(order.layout, rows.layout):
+            raise ShapeError(f"searchsorted: the sorter of shape {order.shape} must have the shape of the sequence, {rows.shape}")
+        order = own(contiguous_of(order))
+    return search(rows, input, out_int32, bool(right) or side == "right", order, "searchsorted")
+
+
+def bucketize(input, boundaries, *, out_int32=False, right=False):
+    """The index of the bucket of each value: boundaries[i - 1] < value <= boundaries[i], or (right) boundaries[i - 1] <= value < ..."""
+    cdef Tensor rows = input_of(boundaries, "bucketize")
+    if rows.layout.ndim != 1:
+        raise ShapeError(f"bucketize: the boundaries must have one dimension, got shape {rows.shape}")
+    return search(rows, input, out_int32, bool(right), None, "bucketize")

@@ -1,0 +1,421 @@
+"""Statistics composed of other operations: quantiles, counts, distinct values, histograms, differences and areas.
+
+Relies on reduce, scans, sorting, shape and the routines of kernels/sorting. methods.py makes methods of them, the package's front
+functions.
+"""
+
+from collections import namedtuple
+
+from ..array.errors import DTypeError, ShapeError
+from . import elementwise, joins, reduce, scans, shape, sorting
+from .choose import where_rows
+from .creation import as_tensor, empty, full_like, tensor, zeros
+from .gather import gather
+from .index import nonzero
+from .routines import call_routine
+from .tensor import Tensor
+
+_range_of = range             # histogram has an argument of this name
+MinMax = namedtuple("MinMax", ["min", "max"])
+Histogram = namedtuple("Histogram", ["hist", "bin_edges"])
+
+
+def _tensor(x, name):
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+    return x
+
+
+def _floats(x, name):
+    if not _tensor(x, name).is_floating_point():
+        raise DTypeError(f"{name}: expected a floating-point tensor, got {x.dtype.name}")
+    return x
+
+
+def _axis(x, dim, name):
+    """A dimension number of x, which has at least one."""
+    if not x.ndim:
+        raise ShapeError(f"{name}: expected a tensor of at least one dimension, got shape ()")
+    if not -x.ndim <= dim < x.ndim:
+        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of {x.ndim} dimensions")
+    return dim % x.ndim
+
+
+def _part(x, axis, start, stop):
+    """x[start:stop] along axis."""
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
+def _flat(x):
+    return shape.contiguous_tensor(shape.reshape(x.detach(), (-1,)))
+
+
+# ---- reductions
+
+
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """The mean over `dim` (all dimensions by default) of what is not NaN; NaN of nothing. TypeError unless floating point."""
+    x = _floats(input if dtype is None else _tensor(input, "nanmean").to(dtype), "nanmean")
+    total = reduce.nansum(x, dim, keepdim, axis=axis, keepdims=keepdims)
+    return total / reduce.sum(elementwise.eq(x.detach(), x.detach()), dim, keepdim, axis=axis, keepdims=keepdims)
+
+
+def count_nonzero(input, dim=None):
+    """How many elements along `dim` (an int or a tuple; all by default) are not 0: int64."""
+    return reduce.sum(elementwise.ne(_tensor(input, "count_nonzero").detach(), 0), dim)
+
+
+def aminmax(input, *, dim=None, keepdim=False):
+    """(min, max) along `dim` or of all elements; NaN wins. Ties share the gradients evenly. ValueError over nothing."""
+    return MinMax(reduce.amin(input, dim, keepdim), reduce.amax(input, dim, keepdim))
+
+
+def var_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
+    """(variance, mean) over `dim`: as `var` and `mean`."""
+    return (reduce.var(input, dim, unbiased, keepdim, correction=correction),
+            reduce.mean(input, None if isinstance(dim, bool) else dim, keepdim))
+
+
+def std_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
+    """(standard deviation, mean) over `dim`: as `std` and `mean`."""
+    return (reduce.std(input, dim, unbiased, keepdim, correction=correction),
+            reduce.mean(input, None if isinstance(dim, bool) else dim, keepdim))
+
+
+# ---- quantiles
+
+_BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """The q-quantiles along `dim` (of all elements by default): for a number q without that dimension, for a 1-d tensor q along a new
+    first one. NaN where an element is NaN. interpolation: "linear", "lower", "higher", "midpoint" or "nearest" between two elements.
+
+    Raises RuntimeError unless the input is floating point and q lies in [0, 1], ValueError for an empty dim.
+    """
+    return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
+
+
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """As `quantile`, of the elements that are not NaN; NaN where all are."""
+    return _quantile(input, q, dim, keepdim, interpolation, True, "nanquantile")
+
+
+def _quantile(x, q, dim, keepdim, interpolation, skip, name):
+    _floats(x, name)
+    single = not isinstance(q, Tensor)
+    if interpolation not in _BETWEEN:
+        raise ShapeError(f"{name}: interpolation must be one of {', '.join(_BETWEEN)}, got {interpolation!r}")
+    if single:
+        if not 0 <= q <= 1:
+            raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
+        levels = full_like(x.detach().reshape(-1)[:1], q) if x.numel() else None
+    else:
+        if q.ndim > 1 or q.dtype != x.dtype:
+            raise DTypeError(f"{name}: q must be a number or a tensor of at most one dimension of dtype {x.dtype.name}, "
+                             f"got shape {q.shape} of {q.dtype.name}")
+        single, levels = q.ndim == 0, q.detach().reshape(-1)
+    ndim = x.ndim
+    if dim is None:
+        rows, axis = shape.reshape(x, (-1,)), 0
+    else:
+        axis = _axis(x, dim, name) if ndim else sorting.argsort(x, dim).ndim
+        rows = shape.movedim(x, axis, -1) if ndim else shape.reshape(x, (1,))
+    n = rows.shape[-1]
+    if n == 0:
+        raise ShapeError(f"{name}: dim {axis} of the input of shape {x.shape} is empty")
+    ordered = sorting.sort(rows, -1)[0]
+    plain = ordered.detach()
+    if skip:
+        last = (reduce.sum(elementwise.eq(plain, plain), -1, True).to(x.dtype) - 1).clamp(min=0)
+        ranks = levels * last
+    else:
+        ranks = where_rows(elementwise.ne(plain[..., n - 1:], plain[..., n - 1:]), n - 1, levels * (n - 1))
+    if interpolation == "lower":
+        ranks = elementwise.floor(ranks)
+    elif interpolation == "higher":
+        ranks = elementwise.ceil(ranks)
+    elif interpolation == "nearest":
+        ranks = elementwise.round(ranks)
+    below = ranks.long()
+    result = gather(ordered, -1, below)
+    if interpolation in ("linear", "midpoint"):
+        above = elementwise.ceil(ranks).long()
+        weight = 0.5 if interpolation == "midpoint" else ranks - below
+        upper = gather(ordered, -1, above)
+        if interpolation == "midpoint":
+            weight = where_rows(elementwise.eq(above, below), 0.0, full_like(ranks, 0.5))
+        result = where_rows(elementwise.eq(result, upper), result, elementwise.lerp(result, upper, weight))
+    # (..., q) becomes (q, ...), with the reduced dimension back in its place where it is to be kept
+    if keepdim and ndim:
+        result = shape.reshape(result, (1,) * ndim + (-1,)) if dim is None else shape.unsqueeze(result, axis)
+    return shape.squeeze(result, -1) if single else shape.movedim(result, -1, 0)
+
+
+# ---- distinct values
+
+
+def _runs(x, want_starts, want_runs, order=None):
+    """The runs of equal elements of a flat tensor: how many, their values, starts, and the run of each element."""
+    n = x.numel()
+    values = empty(n, dtype=x.dtype)
+    starts = empty(n, dtype="int64") if want_starts else None
+    runs = empty(n, dtype="int64") if want_runs else None
+    found = empty(1, dtype="int64")
+    call_routine("sorting.runs", (values, starts, runs, found, x, order))
+    return int(found.item()), values, starts, runs
+
+
+def _shortened(x, n):
+    """The first n elements in memory of their own."""
+    return x if n == x.numel() else shape.clone(x[:n])
+
+
+def _counts(starts, n):
+    """How many elements each run has, of n in all."""
+    if not starts.numel():
+        return starts
+    return joins.cat([starts[1:], tensor([n], dtype="int64")]) - starts
+
+
+def _chosen(values, runs, counts):
+    made = (values, *(part for part in (runs, counts) if part is not None))
+    return made if len(made) > 1 else values
+
+
+def _no_capture(name):
+    from .creation import escapes
+
+    escapes(f"{name}()")
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements in order; or, along `dim`, the distinct slices. NaNs are different from each other.
+
+    return_inverse: also, for each element (slice), which of them it is. return_counts: also how often each occurs. Its size depends on
+    values: an error in a captured step.
+    """
+    x = _tensor(input, "unique").detach()
+    _no_capture("unique")
+    if dim is not None:
+        return _unique_slices(x, dim, return_inverse, return_counts, True, "unique")
+    flat = _flat(x)
+    if return_inverse:
+        flat, order = sorting.sort(flat, 0)
+    else:
+        flat, order = sorting.sorted_values(flat), None
+    found, values, starts, runs = _runs(flat, return_counts, return_inverse, order)
+    return _chosen(_shortened(values, found), runs.reshape(x.shape) if return_inverse else None,
+                   _counts(_shortened(starts, found), flat.numel()) if return_counts else None)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The first element of every run of equal ones; or, along `dim`, of equal slices. As `unique`, without sorting."""
+    x = _tensor(input, "unique_consecutive").detach()
+    _no_capture("unique_consecutive")
+    if dim is not None:
+        return _unique_slices(x, dim, return_inverse, return_counts, False, "unique_consecutive")
+    flat = _flat(x)
+    found, values, starts, runs = _runs(flat, return_counts, return_inverse)
+    return _chosen(_shortened(values, found), runs.reshape(x.shape) if return_inverse else None,
+                   _counts(_shortened(starts, found), flat.numel()) if return_counts else None)
+
+
+def _unique_slices(x, dim, return_inverse, return_counts, ordered, name):
+    """Slices along dim as rows; in the order of their first, then second ... element where they are to be ordered."""
+    axis = _axis(x, dim, name)
+    n = x.shape[axis]
+    if n and not x.numel():
+        raise ShapeError(f"{name}: shape {x.shape} has an empty dimension beside dim {axis}, so that no slice can be told from another")
+    moved = shape.movedim(x, axis, 0)
+    rows = shape.contiguous_tensor(shape.reshape(moved, (n, -1))) if n else x.reshape((0, 1))
+    order = None
+    if ordered and n > 1:
+        for column in reversed(range(rows.shape[1])):
+            part = rows[:, column] if order is None else rows[order, column]
+            again = sorting.argsort(part, 0)
+            order = again if order is None else order[again]
+        rows = rows[order]
+    first = reduce.any(elementwise.ne(rows[1:], rows[:-1]), 1) if n > 1 else None
+    starts = joins.cat([tensor([0] if n else [], dtype="int64"), *([] if first is None else [nonzero(first)[:, 0] + 1])])
+    kept = starts if order is None else order[starts]
+    runs = None
+    if return_inverse:
+        runs = joins.cat([tensor([0] if n else [], dtype="int64"), *([] if first is None else [scans.cumsum(first, 0)])])
+        if order is not None:
+            back = shape.clone(runs)
+            back[order] = runs
+            runs = back
+    values = shape.contiguous_tensor(shape.movedim(moved[kept], 0, axis)) if n else shape.clone(x)
+    return _chosen(values, runs, _counts(starts, n) if return_counts else None)
+
+
+# ---- counting
+
+
+def bincount(input, weights=None, minlength=0):
+    """How often each number from 0 on occurs in a 1-d tensor of integers, or the sum of its weights: max + 1 numbers, at least minlength.
+
+    Its size depends on values: an error in a captured step. RuntimeError where a number is negative, or shapes do not fit.
+    """
+    x = _tensor(input, "bincount").detach()
+    if x.is_floating_point() or x.dtype.name == "bool":
+        raise DTypeError(f"bincount: expected integers, got {x.dtype.name}")
+    if minlength < 0:
+        raise ShapeError(f"bincount: minlength should be >= 0, got {minlength}")
+    if x.ndim != 1 or weights is not None and tuple(_tensor(weights, "bincount").shape) != tuple(x.shape):
+        raise ShapeError(f"bincount: expected a 1-d tensor and weights of its shape, got shapes {x.shape} and "
+                         f"{None if weights is None else weights.shape}")
+    _no_capture("bincount")
+    size = minlength
+    x = shape.contiguous_tensor(x.long())
+    if x.numel():
+        if reduce.amin(x).item() < 0:
+            raise ShapeError("bincount: expected non-negative integers")
+        size = max(size, reduce.amax(x).item() + 1)
+    if weights is not None:
+        weights = shape.contiguous_tensor(weights.detach() if weights.is_floating_point() else weights.double())
+    out = empty(size, dtype="int64" if weights is None else weights.dtype)
+    call_routine("sorting.bincount", (out, x, weights))
+    return out
+
+
+def _range(x, low, high, name):
+    """The ends of a histogram: as given, or, if both are equal, of the data; apart in any case."""
+    if not (low < high or low == high):
+        raise ShapeError(f"{name}: max must be larger than min, got {low} and {high}")
+    if low == high and x.numel():
+        low, high = reduce.amin(x).item(), reduce.amax(x).item()
+    if not abs(low) + abs(high) < float("inf"):
+        raise ShapeError(f"{name}: range of [{low}, {high}] is not finite")
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+def histc(input, bins=100, min=0, max=0):
+    """How many elements lie in each of `bins` bins of equal width from min to max (of the data, where both are equal); others and NaN
+    do not count. In the input's dtype. RuntimeError unless it is floating point and the range finite."""
+    x = _flat(_floats(input, "histc"))
+    if bins <= 0:
+        raise ShapeError(f"histc: bins must be > 0, got {bins}")
+    out = empty(bins, dtype=x.dtype)
+    call_routine("sorting.histogram", (out, x, tensor(_range(x, min, max, "histc"), dtype=x.dtype), None), (0,))
+    return out
+
+
+def histogram(input, bins, *, range=None, weight=None, density=False):
+    """(hist, bin_edges): how many elements (or the sum of their weights) lie in each bin; density: divided by width and total.
+
+    bins: the edges, ascending, or a number of bins of equal width over `range`, or over the range of the data. The last bin has its right
+    edge, too. RuntimeError unless all is floating point of one dtype.
+    """
+    x = _flat(_floats(input, "histogram"))
+    if isinstance(bins, Tensor):
+        edges, count, mode = shape.contiguous_tensor(bins.detach()), bins.numel() - 1, 2
+        if edges.ndim != 1 or edges.dtype != x.dtype or count < 0:
+            raise DTypeError(f"histogram: bins must be a 1-d tensor of dtype {x.dtype.name}, got shape {bins.shape} of {bins.dtype.name}")
+        if range is not None:
+            raise TypeError("histogram: range is for a number of bins, not for edges")
+    else:
+        count, mode = bins, 1
+        if bins <= 0:
+            raise ShapeError(f"histogram: bins must be > 0, got {bins}")
+        low, high = _range(x, *((0, 0) if range is None else range), "histogram")
+        steps = as_tensor([float(i) for i in _range_of(bins + 1)]).to(x.dtype)
+        width = (high - low) / bins
+        edges = where_rows(steps < (bins + 1) // 2, low + steps * width, high - (bins - steps) * width)
+    if weight is not None:
+        if tuple(_tensor(weight, "histogram").shape) != tuple(input.shape) or weight.dtype != x.dtype:
+            raise ShapeError(f"histogram: the weight must have the shape and dtype of the input, {input.shape}, got {weight.shape}")
+        weight = _flat(weight)
+    hist = empty(count, dtype=x.dtype)
+    if count:
+        call_routine("sorting.histogram", (hist, x, edges, weight), (mode,))
+    if density:
+        hist = hist / (reduce.sum(hist) * (edges[1:] - edges[:-1]))
+    return Histogram(hist, edges)
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Whether each element is among the test elements (not: invert); one of both may be a number."""
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError(f"isin: expected a Tensor, got {type(elements).__name__} and {type(test_elements).__name__}")
+    a, b = as_tensor(elements).detach(), as_tensor(test_elements).detach()
+    if not b.numel():
+        found = zeros(a.shape, dtype="bool")
+    elif b.numel() == 1:
+        found = elementwise.eq(a, b.reshape(()))
+    else:
+        dtype = (a.reshape(-1)[:0] + b.reshape(-1)[:0]).dtype
+        a, b = a.to(dtype), sorting.sorted_values(_flat(b.to(dtype)))
+        found = elementwise.ne(sorting.searchsorted(b, a), sorting.searchsorted(b, a, right=True))
+    return elementwise.logical_not(found) if invert else found
+
+
+def argwhere(input):
+    """The indices of all elements that are not 0: a row of ndim numbers for each. An error in a captured step."""
+    x = _tensor(input, "argwhere")
+    if x.ndim:
+        return nonzero(x)
+    return zeros((int(nonzero(x.reshape(1)).shape[0]), 0), dtype="int64")
+
+
+# ---- differences and areas
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The n-th differences along `dim`: x_i+1 - x_i, n times over; of bools, whether they differ. prepend, append: joined to x before."""
+    x = _tensor(input, "diff")
+    axis = _axis(x, dim, "diff")
+    if n < 0:
+        raise ShapeError(f"diff: n must be non-negative, got {n}")
+    if n and (prepend is not None or append is not None):
+        x = joins.cat([part for part in (prepend, x, append) if part is not None], axis)
+    for _ in _range_of(min(n, x.shape[axis])):
+        size = x.shape[axis]
+        later, earlier = _part(x, axis, 1, size), _part(x, axis, 0, size - 1)
+        x = elementwise.ne(later, earlier) if x.dtype.name == "bool" else later - earlier
+    return x
+
+
+def _steps(y, x, axis, name):
+    """The distances between neighbours along axis, of points x that fit y."""
+    if x.ndim == 1 and x.shape[0] != y.shape[axis]:
+        raise ShapeError(f"{name}: {y.shape[axis]} values of shape {y.shape} need as many points, got shape {x.shape}")
+    if x.ndim == 1:
+        x = shape.reshape(x, (-1,) + (1,) * (y.ndim - 1 - axis))
+        return diff(x, dim=0)
+    if x.ndim < y.ndim:
+        x = shape.reshape(x, (1,) * (y.ndim - x.ndim) + tuple(x.shape))
+    return diff(x, dim=axis)
+
+
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The area under y along `dim` by the trapezoidal rule, at points x or at distances dx (1 by default)."""
+    axis = _axis(_tensor(y, "trapezoid"), dim, "trapezoid")
+    if x is not None and dx is not None:
+        raise TypeError("trapezoid: give x or dx, not both")
+    n = y.shape[axis]
+    if x is None:
+        dx = 1 if dx is None else dx
+        if n == 0:
+            return (reduce.sum(y, axis) * dx).to(y.dtype)
+        ends = _part(y, axis, 0, 1) + _part(y, axis, n - 1, n)
+        return (reduce.sum(y, axis) - shape.squeeze(ends, axis) * 0.5) * dx
+    left, right = _part(y, axis, 0, max(n - 1, 0)), _part(y, axis, 1, n)
+    return reduce.sum((left + right) * _steps(y, x, axis, "trapezoid"), axis) / 2
+
+
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
+    axis = _axis(_tensor(y, "cumulative_trapezoid"), dim, "cumulative_trapezoid")
+    if x is not None and dx is not None:
+        raise TypeError("cumulative_trapezoid: give x or dx, not both")
+    n = y.shape[axis]
+    pairs = _part(y, axis, 0, max(n - 1, 0)) + _part(y, axis, 1, n)
+    step = (1 if dx is None else dx) if x is None else _steps(y, x, axis, "cumulative_trapezoid")
+    return scans.cumsum(pairs * (step / 2), axis)
+
+
+trapz = trapezoid
+__all__ = ["aminmax", "argwhere", "bincount", "count_nonzero", "cumulative_trapezoid", "diff", "histc", "histogram", "isin", "nanmean",
+           "nanquantile", "quantile", "std_mean", "trapezoid", "trapz", "unique", "unique_consecutive", "var_mean"]

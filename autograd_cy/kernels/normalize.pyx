@@ -1,0 +1,282 @@
+# Normalisation of rows (layer, group, instance and RMS norm) and of channels (batch norm), forward and backward, fused.
+#
+# Relies on table (routines) and fold.pxd (sums). engine/normalize.py relies on it.
+#
+# Mean and variance come from blocks that stay in the first-level cache: two passes over each, and the blocks' moments are merged
+# in double (Chan, Golub and LeVeque, 1983), so that memory is read once and nothing cancels.
+#
+# Arrays are contiguous and of one dtype, float32 or float64.
+# rows: x (rows, cols); ints rows, cols, groups, span, centred. Element j of row r has weight and bias number
+# (r % groups) * (cols / span) + j / span: span 1 for layer norm, a channel's elements for group norm. Not centred: mean is 0.
+# channels: x (n, channels, span); ints n, channels, span.
+
+from libc.math cimport sqrt
+
+from autograd_cy.array.dtype cimport FLOAT32
+from autograd_cy.kernels.fold cimport OP_SUM, fold_contiguous
+from autograd_cy.kernels.table cimport BLOCK, Array, add_routine
+
+ctypedef fused real:
+    float
+    double
+
+cdef struct Moments:
+    double count, mean, squares       # squares: the sum of (x - mean) ** 2
+
+
+cdef void add_block(Moments* m, const real* x, Py_ssize_t n, bint centred) noexcept nogil:
+    """Take up to BLOCK elements into the moments."""
+    cdef real block[BLOCK]
+    cdef double total = <double> n, mean = 0, squares, off
+    cdef real middle
+    cdef Py_ssize_t j
+    if centred:
+        mean = fold_contiguous(OP_SUM, x, n) / total
+    middle = <real> mean
+    for j in range(n):
+        block[j] = (x[j] - middle) * (x[j] - middle)
+    squares = fold_contiguous(OP_SUM, block, n) - total * (mean - middle) * (mean - middle)
+    off = mean - m.mean
+    m.mean += off * total / (m.count + total)
+    m.squares += squares + off * off * m.count * total / (m.count + total)
+    m.count += total
+
+
+cdef void add_run(Moments* m, const real* x, Py_ssize_t n, bint centred) noexcept nogil:
+    cdef Py_ssize_t at = 0
+    while at < n:
+        add_block(m, x + at, min(n - at, <Py_ssize_t> BLOCK), centred)
+        at += BLOCK
+
+
+# ---- rows
+
+cdef Py_ssize_t rows_of(real tag, const Array* arrays, const Py_ssize_t* ints, double eps) noexcept nogil:
+    cdef real* y = <real*> arrays[0].data
+    cdef real* means = <real*> arrays[1].data
+    cdef real* scales = <real*> arrays[2].data
+    cdef const real* x = <const real*> arrays[3].data
+    cdef const real* w = <const real*> arrays[4].data
+    cdef const real* b = <const real*> arrays[5].data
+    cdef Py_ssize_t r, j, c, k, cols = ints[1], span = ints[3], channels = ints[1] // ints[3] if ints[3] else 0
+    cdef Moments m
+    cdef real mean, scale, factor, shift
+    for r in range(ints[0]):
+        m.count = m.mean = m.squares = 0
+        add_run(&m, x, cols, ints[4])
+        mean, scale = <real> m.mean, <real> (1.0 / sqrt(m.squares / cols + eps))
+        means[r], scales[r] = mean, scale
+        k = r % ints[2] * channels
+        if span == 1:
+            if b != NULL:
+                for j in range(cols):
+                    y[j] = (x[j] - mean) * scale * w[k + j] + b[k + j]
+            else:
+                for j in range(cols):
+                    y[j] = (x[j] - mean) * scale * w[k + j]
+            x += cols
+            y += cols
+            continue
+        for c in range(channels):
+            factor = scale * w[k + c]
+            shift = b[k + c] if b != NULL else 0
+            for j in range(span):
+                y[j] = (x[j] - mean) * factor + shift
+            x += span
+            y += span
+    return -1
+
+
+cdef void products(const real* g, const real* x, const real* w, real mean, real scale, Py_ssize_t n, double* sum,
+                   double* dot) noexcept nogil:
+    """sum += the sum of g w, dot += the sum of g w (x - mean) scale; w NULL: 1. Up to BLOCK elements."""
+    cdef real first[BLOCK]
+    cdef real second[BLOCK]
+    cdef Py_ssize_t j
+    if w != NULL:
+        for j in range(n):
+            first[j] = g[j] * w[j]
+            second[j] = first[j] * ((x[j] - mean) * scale)
+        sum[0] += fold_contiguous(OP_SUM, first, n)
+    else:
+        for j in range(n):
+            second[j] = g[j] * ((x[j] - mean) * scale)
+        sum[0] += fold_contiguous(OP_SUM, g, n)
+    dot[0] += fold_contiguous(OP_SUM, second, n)
+
+
+cdef void products_of_run(const real* g, const real* x, const real* w, real mean, real scale, Py_ssize_t n, double* sum,
+                          double* dot) noexcept nogil:
+    cdef Py_ssize_t at = 0
+    while at < n:
+        products(g + at, x + at, w + at if w != NULL else NULL, mean, scale, min(n - at, <Py_ssize_t> BLOCK), sum, dot)
+        at += BLOCK
+
+
+cdef Py_ssize_t rows_back(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
+    cdef real* dx = <real*> arrays[0].data
+    cdef real* dw = <real*> arrays[1].data
+    cdef real* db = <real*> arrays[2].data
+    cdef const real* g = <const real*> arrays[3].data
+    cdef const real* x = <const real*> arrays[4].data
+    cdef const real* w = <const real*> arrays[5].data
+    cdef const real* means = <const real*> arrays[6].data
+    cdef const real* scales = <const real*> arrays[7].data
+    cdef Py_ssize_t r, j, c, k, at, cols = ints[1], span = ints[3], channels = ints[1] // ints[3] if ints[3] else 0
+    cdef real mean, scale, factor, a, t
+    cdef double sum, dot, s, d
+    for j in range(channels * ints[2]):
+        dw[j] = db[j] = 0
+    for r in range(ints[0]):
+        mean, scale = means[r], scales[r]
+        sum = dot = 0
+        k = r % ints[2] * channels
+        if span == 1:
+            products_of_run(g, x, w + k, mean, scale, cols, &sum, &dot)
+            for j in range(cols):
+                dw[k + j] += g[j] * ((x[j] - mean) * scale)
+                db[k + j] += g[j]
+        else:
+            for c in range(channels):
+                s = d = 0
+                products_of_run(g + c * span, x + c * span, NULL, mean, scale, span, &s, &d)
+                dw[k + c] += <real> d
+                db[k + c] += <real> s
+                sum += s * w[k + c]
+                dot += d * w[k + c]
+        a, t = <real> (sum / cols) if ints[4] else 0, <real> (dot / cols)
+        if span == 1:
+            for j in range(cols):
+                dx[j] = (g[j] * w[k + j] - a - (x[j] - mean) * scale * t) * scale
+        else:
+            for c in range(channels):
+                factor = w[k + c]
+                at = c * span
+                for j in range(at, at + span):
+                    dx[j] = (g[j] * factor - a - (x[j] - mean) * scale * t) * scale
+        dx += cols
+        g += cols
+        x += cols
+    return -1
+
+
+# ---- channels
+
+cdef Py_ssize_t gathered(const real* x, Py_ssize_t n, Py_ssize_t step, Py_ssize_t span, Py_ssize_t* image, real* block) noexcept nogil:
+    """As many runs of one channel, from image on, as fit into a block; returns their elements."""
+    cdef Py_ssize_t filled = 0, j
+    x += image[0] * step
+    while image[0] < n and filled + span <= BLOCK:
+        if span == 1:
+            block[filled] = x[0]
+        else:
+            for j in range(span):
+                block[filled + j] = x[j]
+        filled += span
+        x += step
+        image[0] += 1
+    return filled
+
+
+cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* ints, double eps) noexcept nogil:
+    cdef real* y = <real*> arrays[0].data
+    cdef real* means = <real*> arrays[1].data
+    cdef real* variances = <real*> arrays[2].data
+    cdef real* scales = <real*> arrays[3].data
+    cdef const real* x = <const real*> arrays[4].data
+    cdef const real* w = <const real*> arrays[5].data
+    cdef const real* b = <const real*> arrays[6].data
+    cdef Py_ssize_t n = ints[0], channels = ints[1], span = ints[2], step = ints[1] * ints[2], _, i, c, j, image
+    cdef real block[BLOCK]
+    cdef real mean, factor, shift
+    cdef Moments m
+    for c in range(channels):
+        m.count = m.mean = m.squares = 0
+        image = 0
+        if span > BLOCK // 2:
+            for i in range(n):
+                add_run(&m, x + i * step + c * span, span, True)
+        else:
+            while image < n:
+                j = gathered(x + c * span, n, step, span, &image, block)
+                add_block(&m, block, j, True)
+        means[c], variances[c] = <real> m.mean, <real> (m.squares / m.count)
+        scales[c] = <real> (1.0 / sqrt(m.squares / m.count + eps))
+    for _ in range(n):
+        if span == 1:
+            for c in range(channels):
+                y[c] = (x[c] - means[c]) * scales[c] * w[c] + (b[c] if b != NULL else 0)
+            x += channels
+            y += channels
+            continue
+        for c in range(channels):
+            mean, factor, shift = means[c], scales[c] * w[c], b[c] if b != NULL else 0
+            for j in range(span):
+                y[j] = (x[j] - mean) * factor + shift
+            x += span
+            y += span
+    return -1
+
+
+cdef Py_ssize_t channels_back(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
+    cdef real* dx = <real*> arrays[0].data
+    cdef real* dw = <real*> arrays[1].data
+    cdef real* db = <real*> arrays[2].data
+    cdef const real* g = <const real*> arrays[3].data
+    cdef const real* x = <const real*> arrays[4].data
+    cdef const real* w = <const real*> arrays[5].data
+    cdef const real* means = <const real*> arrays[6].data
+    cdef const real* scales = <const real*> arrays[7].data
+    cdef Py_ssize_t n = ints[0], channels = ints[1], span = ints[2], step = ints[1] * ints[2], _, i, c, j, image, same
+    cdef real first[BLOCK]
+    cdef real second[BLOCK]
+    cdef real mean, scale, factor, a, t
+    cdef double sum, dot
+    for c in range(channels):
+        sum = dot = 0
+        mean, scale = means[c], scales[c]
+        image = 0
+        if span > BLOCK // 2:
+            for i in range(n):
+                products_of_run(g + i * step + c * span, x + i * step + c * span, NULL, mean, scale, span, &sum, &dot)
+        else:
+            while image < n:
+                same = image
+                gathered(g + c * span, n, step, span, &same, first)
+                j = gathered(x + c * span, n, step, span, &image, second)
+                products(first, second, NULL, mean, scale, j, &sum, &dot)
+        dw[c], db[c] = <real> dot, <real> sum
+    sum = <double> n * span
+    for _ in range(n):
+        for c in range(channels):
+            mean, scale, a, t = means[c], scales[c], <real> (db[c] / sum), <real> (dw[c] / sum)
+            factor = scale * w[c]
+            for j in range(span):
+                dx[j] = (g[j] - a - (x[j] - mean) * scale * t) * factor
+            dx += span
+            g += span
+            x += span
+    return -1
+
+
+cdef Py_ssize_t rows(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return rows_of[float](0, arrays, ints, numbers[0]) if arrays[0].dtype == FLOAT32 else rows_of[double](0, arrays, ints, numbers[0])
+
+
+cdef Py_ssize_t rows_backward(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return rows_back[float](0, arrays, ints) if arrays[0].dtype == FLOAT32 else rows_back[double](0, arrays, ints)
+
+
+cdef Py_ssize_t channels(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return channels_of[float](0, arrays, ints, numbers[0]) if arrays[0].dtype == FLOAT32 else \
+        channels_of[double](0, arrays, ints, numbers[0])
+
+
+cdef Py_ssize_t channels_backward(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return channels_back[float](0, arrays, ints) if arrays[0].dtype == FLOAT32 else channels_back[double](0, arrays, ints)
+
+
+add_routine("normalize.rows", "wwwrrr", rows)
+add_routine("normalize.rows_back", "wwwrrrrr", rows_backward)
+add_routine("normalize.channels", "wwwwrrr", channels)
+add_routine("normalize.channels_back", "wwwrrrrr", channels_backward)

@@ -1,0 +1,424 @@
+# Pooling over windows, elements chosen from planes by index, and resampling along one dim.
+#
+# Relies on table (routines). engine/pooling.py relies on it.
+#
+# Arrays are contiguous; (N, C, ...) has N * C planes. ints of the windows: the number of spatial dims d, then d each of kernel,
+# stride, padding, dilation; adaptive windows (a flag after these) split each dim evenly, whatever the other numbers say.
+
+from libc.limits cimport INT_MIN, LLONG_MIN
+from libc.math cimport INFINITY, floor
+from libc.stdlib cimport free, malloc
+
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64
+from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
+
+ctypedef long long integer
+ctypedef unsigned char byte
+
+ctypedef fused number:
+    float
+    double
+    integer
+    int
+    byte
+
+ctypedef fused real:
+    float
+    double
+
+cdef enum:
+    MAX_TAPS = 4
+
+cdef struct Pool:             # as three dims; missing ones come first, with sizes of 1
+    Py_ssize_t size[3]
+    Py_ssize_t out[3]
+    Py_ssize_t kernel[3]
+    Py_ssize_t stride[3]
+    Py_ssize_t padding[3]
+    Py_ssize_t dilation[3]
+    Py_ssize_t planes, plane, places
+    bint adaptive
+    bint counts_padding
+    Py_ssize_t divisor        # 0: the number of elements
+
+cdef struct Span:             # of a window along one dim: from first to last (excluded), of which the first `low` .. `high` count
+    Py_ssize_t first
+    Py_ssize_t last
+    Py_ssize_t size           # with padding, as far as that counts
+
+
+cdef void read_pool(Pool* w, const Array* image, const Array* out, const Py_ssize_t* ints) noexcept nogil:
+    cdef Py_ssize_t d = ints[0]
+    cdef int i, k
+    w.plane = w.places = 1
+    for i in range(3):
+        k = i - 3 + <int> d
+        w.size[i] = image.shape[image.ndim - d + k] if k >= 0 else 1
+        w.out[i] = out.shape[out.ndim - d + k] if k >= 0 else 1
+        w.kernel[i] = ints[1 + k] if k >= 0 else 1
+        w.stride[i] = ints[1 + d + k] if k >= 0 else 1
+        w.padding[i] = ints[1 + 2 * d + k] if k >= 0 else 0
+        w.dilation[i] = ints[1 + 3 * d + k] if k >= 0 else 1
+        w.plane *= w.size[i]
+        w.places *= w.out[i]
+    w.planes = 1
+    for i in range(<int> (image.ndim - d)):
+        w.planes *= image.shape[i]
+    w.adaptive = ints[1 + 4 * d] != 0
+    w.counts_padding = ints[2 + 4 * d] != 0
+    w.divisor = ints[3 + 4 * d]
+
+
+cdef inline Span span_of(const Pool* w, int i, Py_ssize_t place) noexcept nogil:
+    """The elements along dim i of the window at `place`; the first is a multiple of dilation away from the window's start."""
+    cdef Span s
+    cdef Py_ssize_t end
+    if w.adaptive:
+        s.first = place * w.size[i] // w.out[i]
+        s.last = ((place + 1) * w.size[i] + w.out[i] - 1) // w.out[i]
+        s.size = s.last - s.first
+        return s
+    s.first = place * w.stride[i] - w.padding[i]
+    end = s.first + (w.kernel[i] - 1) * w.dilation[i] + 1
+    s.size = min(end, w.size[i] + w.padding[i]) - s.first
+    s.last = min(end, w.size[i])
+    if s.first < 0:
+        s.first += (-s.first + w.dilation[i] - 1) // w.dilation[i] * w.dilation[i]
+    return s
+
+
+cdef inline number lowest(number tag) noexcept nogil:
+    if number is float or number is double:
+        return <number> -INFINITY
+    elif number is byte:
+        return 0
+    elif number is int:
+        return INT_MIN
+    else:
+        return LLONG_MIN
+
+
+cdef Py_ssize_t largest(number tag, const Array* arrays, const Pool* w) noexcept nogil:
+    """The largest element of every window and its place in the plane; the first of equals, a NaN before all. Nothing: -inf, -1."""
+    cdef const number* x = <const number*> arrays[2].data
+    cdef number* out = <number*> arrays[0].data
+    cdef long long* index = <long long*> arrays[1].data
+    cdef Py_ssize_t _, i, j, k, a, b, c, at, best
+    cdef Py_ssize_t da = 1 if w.adaptive else w.dilation[0], db = 1 if w.adaptive else w.dilation[1]
+    cdef Py_ssize_t dc = 1 if w.adaptive else w.dilation[2]
+    cdef Span s0, s1, s2
+    cdef number value, most
+    for _ in range(w.planes):
+        for i in range(w.out[0]):
+            s0 = span_of(w, 0, i)
+            for j in range(w.out[1]):
+                s1 = span_of(w, 1, j)
+                for k in range(w.out[2]):
+                    s2 = span_of(w, 2, k)
+                    if s0.first >= s0.last or s1.first >= s1.last or s2.first >= s2.last:      # all of it is padding
+                        out[0] = lowest(tag)
+                        index[0] = -1
+                        out += 1
+                        index += 1
+                        continue
+                    best = (s0.first * w.size[1] + s1.first) * w.size[2] + s2.first
+                    most = x[best]
+                    a = s0.first
+                    while a < s0.last:
+                        b = s1.first
+                        while b < s1.last:
+                            at = (a * w.size[1] + b) * w.size[2] + s2.first
+                            c = s2.first
+                            while c < s2.last:
+                                value = x[at]
+                                if value > most or value != value:
+                                    most, best = value, at
+                                at += dc
+                                c += dc
+                            b += db
+                        a += da
+                    out[0], index[0] = most, best
+                    out += 1
+                    index += 1
+        x += w.plane
+    return -1
+
+
+cdef Py_ssize_t max_pool(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    cdef Pool w
+    cdef int dtype = arrays[0].dtype
+    read_pool(&w, &arrays[2], &arrays[0], ints)
+    if w.planes * w.places == 0:
+        return -1
+    if dtype == FLOAT32:
+        return largest[float](0, arrays, &w)
+    if dtype == FLOAT64:
+        return largest[double](0, arrays, &w)
+    if dtype == INT64:
+        return largest[integer](0, arrays, &w)
+    if dtype == INT32:
+        return largest[int](0, arrays, &w)
+    return largest[byte](0, arrays, &w)
+
+
+cdef inline real share(const Pool* w, Span* s0, Span* s1, Span* s2, real tag) noexcept nogil:
+    """What the sum of a window is divided by."""
+    if w.divisor:
+        return <real> w.divisor
+    if w.counts_padding:
+        return <real> (s0.size * s1.size * s2.size)
+    return <real> ((s0.last - s0.first) * (s1.last - s1.first) * (s2.last - s2.first))
+
+
+cdef Py_ssize_t averages(real* x, real* out, const Pool* w, bint back) noexcept nogil:
+    """The mean of every window; back: out spread over x, which holds zeros."""
+    cdef Py_ssize_t _, i, j, k, a, b, c
+    cdef Span s0, s1, s2
+    cdef real total
+    cdef real* line
+    for _ in range(w.planes):
+        for i in range(w.out[0]):
+            s0 = span_of(w, 0, i)
+            for j in range(w.out[1]):
+                s1 = span_of(w, 1, j)
+                for k in range(w.out[2]):
+                    s2 = span_of(w, 2, k)
+                    total = 0
+                    if back:
+                        total = out[0] / share(w, &s0, &s1, &s2, total)
+                    for a in range(s0.first, s0.last):
+                        for b in range(s1.first, s1.last):
+                            line = x + (a * w.size[1] + b) * w.size[2]
+                            if back:
+                                for c in range(s2.first, s2.last):
+                                    line[c] += total
+                            else:
+                                for c in range(s2.first, s2.last):
+                                    total += line[c]
+                    if not back:
+                        out[0] = total / share(w, &s0, &s1, &s2, total)
+                    out += 1
+        x += w.plane
+    return -1
+
+
+cdef void zeros(real* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        x[i] = 0
+
+
+cdef Py_ssize_t average(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    cdef Pool w
+    read_pool(&w, &arrays[1], &arrays[0], ints)
+    if w.planes * w.places == 0:
+        return -1
+    if arrays[0].dtype == FLOAT32:
+        return averages(<float*> arrays[1].data, <float*> arrays[0].data, &w, False)
+    return averages(<double*> arrays[1].data, <double*> arrays[0].data, &w, False)
+
+
+cdef Py_ssize_t average_back(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    cdef Pool w
+    read_pool(&w, &arrays[0], &arrays[1], ints)
+    if arrays[0].dtype == FLOAT32:
+        zeros(<float*> arrays[0].data, w.planes * w.plane)
+        if w.planes * w.places == 0:
+            return -1
+        return averages(<float*> arrays[0].data, <float*> arrays[1].data, &w, True)
+    zeros(<double*> arrays[0].data, w.planes * w.plane)
+    if w.planes * w.places == 0:
+        return -1
+    return averages(<double*> arrays[0].data, <double*> arrays[1].data, &w, True)
+
+
+# ---- elements of planes, of which index -1 is none; ints: planes, elements of a plane of the larger array, elements of a plane of indices, whether to add
+
+cdef Py_ssize_t taken(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
+    cdef real* out = <real*> arrays[0].data
+    cdef const real* x = <const real*> arrays[1].data
+    cdef const long long* index = <const long long*> arrays[2].data
+    cdef Py_ssize_t n, i
+    for n in range(ints[0]):
+        for i in range(ints[2]):
+            if not -1 <= index[i] < ints[1]:
+                return n * ints[2] + i
+            out[i] = x[index[i]] if index[i] >= 0 else 0
+        x += ints[1]
+        out += ints[2]
+        index += ints[2]
+    return -1
+
+
+cdef Py_ssize_t put(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
+    cdef real* out = <real*> arrays[0].data
+    cdef const real* x = <const real*> arrays[1].data
+    cdef const long long* index = <const long long*> arrays[2].data
+    cdef Py_ssize_t n, i
+    zeros(out, ints[0] * ints[1])
+    for n in range(ints[0]):
+        for i in range(ints[2]):
+            if not -1 <= index[i] < ints[1]:
+                return n * ints[2] + i
+            if index[i] >= 0:
+                out[index[i]] = x[i] + (out[index[i]] if ints[3] else 0)
+        out += ints[1]
+        x += ints[2]
+        index += ints[2]
+    return -1
+
+
+cdef Py_ssize_t take_planes(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return taken[float](0, arrays, ints) if arrays[0].dtype == FLOAT32 else taken[double](0, arrays, ints)
+
+
+cdef Py_ssize_t put_planes(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return put[float](0, arrays, ints) if arrays[0].dtype == FLOAT32 else put[double](0, arrays, ints)
+
+
+def outside(status, arrays, ints):
+    """The error of an index beyond its plane."""
+    return RuntimeError(f"max_unpool: the index of element {status} lies outside of its plane of {ints[1]} elements")
+
+
+# ---- resampling along one dim: (before, n, after) and (before, m, after)
+# ints: before, n, m, after, how; numbers: elements of the input per element of the output, and the offset of centres
+
+cdef enum How:
+    NEAREST = 0               # floor(i * scale)
+    NEAREST_EXACT = 1         # floor((i + 0.5) * scale)
+    LINEAR = 2                # centres half a step inside
+    LINEAR_CORNERS = 3        # first and last elements on each other
+    CUBIC = 4
+    CUBIC_CORNERS = 5
+
+
+cdef inline double outer(double t) noexcept nogil:
+    """The cubic convolution kernel (a = -0.75) between 1 and 2."""
+    return ((-0.75 * t + 3.75) * t - 6.0) * t + 3.0
+
+
+cdef inline double inner(double t) noexcept nogil:
+    """The same, between 0 and 1."""
+    return (1.25 * t - 2.25) * t * t + 1.0
+
+
+cdef int taps_of(Py_ssize_t how, Py_ssize_t i, Py_ssize_t n, double scale, Py_ssize_t* at, double* weight) noexcept nogil:
+    """The elements of n, with weights, that element i of the output is made of."""
+    cdef double x, t
+    cdef Py_ssize_t low
+    cdef int k
+    if how == NEAREST or how == NEAREST_EXACT:
+        # in float, as PyTorch has it: which neighbour a tie takes depends on it
+        low = <Py_ssize_t> floor(<float> (i if how == NEAREST else i + 0.5) * <float> scale)
+        at[0] = min(low, n - 1)
+        weight[0] = 1
+        return 1
+    x = i * scale if how == LINEAR_CORNERS or how == CUBIC_CORNERS else (i + 0.5) * scale - 0.5
+    if how == LINEAR or how == LINEAR_CORNERS:
+        if x < 0:
+            x = 0
+        low = min(<Py_ssize_t> x, n - 1)
+        t = min(max(x - low, 0.0), 1.0)
+        at[0], at[1] = low, min(low + 1, n - 1)
+        weight[0], weight[1] = 1 - t, t
+        return 2
+    low = <Py_ssize_t> floor(x)
+    t = x - low
+    for k in range(4):
+        at[k] = min(max(low - 1 + k, <Py_ssize_t> 0), n - 1)
+    weight[0], weight[1], weight[2], weight[3] = outer(t + 1), inner(t), inner(1 - t), outer(2 - t)
+    return 4
+
+
+cdef Py_ssize_t resampled(real* x, real* out, const Py_ssize_t* ints, const double* numbers, bint back) noexcept nogil:
+    """out from x; back: out added to x, which holds zeros."""
+    cdef Py_ssize_t _, i, n = ints[1], m = ints[2], after = ints[3]
+    cdef Py_ssize_t* at = <Py_ssize_t*> malloc(m * MAX_TAPS * (sizeof(Py_ssize_t) + sizeof(double)))
+    cdef double* weight = <double*> (at + m * MAX_TAPS)
+    cdef int taps = 0
+    if at == NULL:
+        return OUT_OF_MEMORY if m else -1
+    for i in range(m):
+        taps = taps_of(ints[4], i, n, numbers[0], at + i * MAX_TAPS, weight + i * MAX_TAPS)
+    for _ in range(ints[0]):
+        if after == 1:
+            single_line(taps, m, at, weight, x, out, back)
+        else:
+            for i in range(m):
+                whole_lines(taps, after, at + i * MAX_TAPS, weight + i * MAX_TAPS, x, out + i * after, back)
+        x += n * after
+        out += m * after
+    free(at)
+    return -1
+
+
+cdef void single_line(int taps, Py_ssize_t m, const Py_ssize_t* at, const double* weight, real* x, real* out, bint back) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int k
+    for i in range(m):
+        if back:
+            for k in range(taps):
+                x[at[k]] += out[i] * <real> weight[k]
+        elif taps == 1 or taps == 2 and weight[1] == 0:           # an infinity times 0 would be NaN
+            out[i] = x[at[0]]
+        elif taps == 2:
+            out[i] = x[at[0]] * <real> weight[0] + x[at[1]] * <real> weight[1]
+        else:
+            out[i] = (x[at[0]] * <real> weight[0] + x[at[1]] * <real> weight[1] + x[at[2]] * <real> weight[2]
+                      + x[at[3]] * <real> weight[3])
+        at += MAX_TAPS
+        weight += MAX_TAPS
+
+
+cdef void whole_lines(int taps, Py_ssize_t after, const Py_ssize_t* at, const double* weight, real* x, real* line,
+                      bint back) noexcept nogil:
+    """One element of the resampled dim, which stands for `after` of them."""
+    cdef Py_ssize_t j
+    cdef int k
+    cdef real w0 = <real> weight[0], w1 = <real> weight[1], w2, w3
+    cdef real* a0 = x + at[0] * after
+    cdef real* a1
+    cdef real* a2
+    cdef real* a3
+    if back:
+        for k in range(taps):
+            a0, w0 = x + at[k] * after, <real> weight[k]
+            for j in range(after):
+                a0[j] += line[j] * w0
+    elif taps == 1 or taps == 2 and w1 == 0:
+        for j in range(after):
+            line[j] = a0[j]
+    elif taps == 2:
+        a1 = x + at[1] * after
+        for j in range(after):
+            line[j] = a0[j] * w0 + a1[j] * w1
+    else:
+        a1, a2, a3 = x + at[1] * after, x + at[2] * after, x + at[3] * after
+        w2, w3 = <real> weight[2], <real> weight[3]
+        for j in range(after):
+            line[j] = a0[j] * w0 + a1[j] * w1 + a2[j] * w2 + a3[j] * w3
+
+
+cdef Py_ssize_t resample(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    if arrays[0].dtype == FLOAT32:
+        return resampled(<float*> arrays[1].data, <float*> arrays[0].data, ints, numbers, False)
+    return resampled(<double*> arrays[1].data, <double*> arrays[0].data, ints, numbers, False)
+
+
+cdef Py_ssize_t resample_back(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    cdef Py_ssize_t n = ints[0] * ints[1] * ints[3]
+    if arrays[0].dtype == FLOAT32:
+        zeros(<float*> arrays[0].data, n)
+        return resampled(<float*> arrays[0].data, <float*> arrays[1].data, ints, numbers, True)
+    zeros(<double*> arrays[0].data, n)
+    return resampled(<double*> arrays[0].data, <double*> arrays[1].data, ints, numbers, True)
+
+
+add_routine("pooling.max", "wwr", max_pool)
+add_routine("pooling.average", "wr", average)
+add_routine("pooling.average_back", "wr", average_back)
+add_routine("pooling.take", "wrr", take_planes, outside)
+add_routine("pooling.put", "wrr", put_planes, outside)
+add_routine("pooling.resample", "wr", resample)
+add_routine("pooling.resample_back", "wr", resample_back)

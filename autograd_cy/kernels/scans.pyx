@@ -1,0 +1,300 @@
+# Scans: running sums, products, extremes and log-sum-exp along an axis, and the linear recurrence that their gradients are.
+#
+# Relies on table and lines. engine/scans runs them, as routines.
+#
+# As PyTorch's, sums and products of float32 are carried in double.
+
+from libc.math cimport exp, isfinite, log1p
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.kernels.lines cimport Lines, next_line, start_lines
+from autograd_cy.kernels.table cimport OUT_OF_MEMORY, REDUCE_SUM, Array, K, add_routine
+
+ctypedef fused element:
+    float
+    double
+    int64_t
+    int32_t
+    uint8_t
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef void (*ReduceFunction)(int kind, int dtype, int ndim, const Py_ssize_t* shape, const char* x, const Py_ssize_t* x_strides,
+                                char* out, const Py_ssize_t* out_strides, double param) noexcept nogil
+ctypedef void (*CopyFunction)(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides, int src_dtype,
+                              const char* src, const Py_ssize_t* src_strides) noexcept nogil
+
+cdef enum:
+    COLUMNS = 256             # lines side by side whose carries stay in the first-level cache
+
+
+# ---- sums and products: ints are axis, reverse
+
+cdef void sum_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double carry = 0
+    cdef int64_t whole = 0
+    for i in range(n):
+        if element is float or element is double:
+            carry += x[i * sx]
+            out[i * so] = <element> carry
+        else:
+            whole += x[i * sx]
+            out[i * so] = <element> whole
+
+
+cdef void product_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double carry = 1
+    cdef int64_t whole = 1
+    for i in range(n):
+        if element is float or element is double:
+            carry *= x[i * sx]
+            out[i * so] = <element> carry
+        else:
+            whole *= x[i * sx]
+            out[i * so] = <element> whole
+
+
+cdef void columns(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n, Py_ssize_t width, bint product) noexcept nogil:
+    """`width` neighbouring lines at once, in the order of memory."""
+    cdef double carry[COLUMNS]
+    cdef int64_t whole[COLUMNS]
+    cdef Py_ssize_t i, j
+    for j in range(width):
+        carry[j] = whole[j] = product
+    for i in range(n):
+        if element is float or element is double:
+            if product:
+                for j in range(width):
+                    carry[j] *= x[j]
+                    out[j] = <element> carry[j]
+            else:
+                for j in range(width):
+                    carry[j] += x[j]
+                    out[j] = <element> carry[j]
+        else:
+            for j in range(width):
+                whole[j] = whole[j] * x[j] if product else whole[j] + x[j]
+                out[j] = <element> whole[j]
+        x += sx
+        out += so
+
+
+cdef void accumulate(const Array* arrays, const Py_ssize_t* ints, element* out, const element* x, bint product) noexcept nogil:
+    cdef Lines lines
+    cdef Py_ssize_t i, back, width, inner = 1
+    cdef int last
+    start_lines(&lines, arrays, 2, 1, <int> ints[0])
+    if lines.count == 0 or lines.n == 0:
+        return
+    last = lines.ndim - 1
+    if last >= 0 and lines.strides[0][last] == 1 and lines.strides[1][last] == 1 and lines.shape[last] > 1:
+        inner = lines.shape[last]
+    i = 0
+    while i < lines.count:
+        width = min(inner - lines.position[last], <Py_ssize_t> COLUMNS) if inner > 1 else 1
+        back = (lines.n - 1) if ints[1] else 0
+        if width > 1:
+            columns(x + lines.at[1] + back * lines.step[1], -lines.step[1] if back else lines.step[1],
+                    out + lines.at[0] + back * lines.step[0], -lines.step[0] if back else lines.step[0], lines.n, width, product)
+        elif product:
+            product_line(x + lines.at[1] + back * lines.step[1], -lines.step[1] if back else lines.step[1],
+                         out + lines.at[0] + back * lines.step[0], -lines.step[0] if back else lines.step[0], lines.n)
+        else:
+            sum_line(x + lines.at[1] + back * lines.step[1], -lines.step[1] if back else lines.step[1],
+                     out + lines.at[0] + back * lines.step[0], -lines.step[0] if back else lines.step[0], lines.n)
+        i += width
+        if width > 1:                             # to the last of these lines; from there one step on
+            lines.position[last] += width - 1
+            lines.at[0] += width - 1
+            lines.at[1] += width - 1
+        next_line(&lines)
+
+
+cdef Py_ssize_t by_dtype(const Array* arrays, const Py_ssize_t* ints, bint product) noexcept nogil:
+    cdef char* out = arrays[0].data
+    cdef char* x = arrays[1].data
+    if arrays[1].dtype == FLOAT32:
+        accumulate[float](arrays, ints, <float*> out, <float*> x, product)
+    elif arrays[1].dtype == FLOAT64:
+        accumulate[double](arrays, ints, <double*> out, <double*> x, product)
+    elif arrays[1].dtype == INT64:
+        accumulate[int64_t](arrays, ints, <int64_t*> out, <int64_t*> x, product)
+    elif arrays[1].dtype == INT32:
+        accumulate[int32_t](arrays, ints, <int32_t*> out, <int32_t*> x, product)
+    else:
+        accumulate[uint8_t](arrays, ints, <uint8_t*> out, <uint8_t*> x, product)
+    return -1
+
+
+cdef Py_ssize_t running_sum(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return by_dtype(arrays, ints, False)
+
+
+cdef Py_ssize_t running_product(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return by_dtype(arrays, ints, True)
+
+
+# ---- extremes and their places: ints are axis, smallest. Of equals the latest; NaN stays, the latest NaN.
+
+cdef void extremes(const Array* arrays, const Py_ssize_t* ints, element* out, int64_t* places, const element* x) noexcept nogil:
+    cdef Lines lines
+    cdef Py_ssize_t i, line, place
+    cdef element best, v
+    cdef const element* row
+    start_lines(&lines, arrays, 3, 2, <int> ints[0])
+    if lines.n == 0:
+        return
+    for line in range(lines.count):
+        row = x + lines.at[2]
+        i = 0
+        while True:
+            best, place = row[i * lines.step[2]], i
+            while True:                            # until there is a new one
+                out[lines.at[0] + i * lines.step[0]] = best
+                places[lines.at[1] + i * lines.step[1]] = place
+                i += 1
+                if i == lines.n or not (row[i * lines.step[2]] > best if ints[1] else row[i * lines.step[2]] < best):
+                    break
+            if i == lines.n or best != best:
+                break
+        while i < lines.n:                         # after a NaN
+            v = row[i * lines.step[2]]
+            if v != v:
+                place = i
+            out[lines.at[0] + i * lines.step[0]] = best
+            places[lines.at[1] + i * lines.step[1]] = place
+            i += 1
+        next_line(&lines)
+
+
+cdef Py_ssize_t running_extreme(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    cdef char* out = arrays[0].data
+    cdef int64_t* places = <int64_t*> arrays[1].data
+    cdef char* x = arrays[2].data
+    if arrays[2].dtype == FLOAT32:
+        extremes[float](arrays, ints, <float*> out, places, <float*> x)
+    elif arrays[2].dtype == FLOAT64:
+        extremes[double](arrays, ints, <double*> out, places, <double*> x)
+    elif arrays[2].dtype == INT64:
+        extremes[int64_t](arrays, ints, <int64_t*> out, places, <int64_t*> x)
+    elif arrays[2].dtype == INT32:
+        extremes[int32_t](arrays, ints, <int32_t*> out, places, <int32_t*> x)
+    else:
+        extremes[uint8_t](arrays, ints, <uint8_t*> out, places, <uint8_t*> x)
+    return -1
+
+
+# ---- log-sum-exp: ints are axis
+
+cdef void logsumexps(const Array* arrays, const Py_ssize_t* ints, real* out, const real* x) noexcept nogil:
+    cdef Lines lines
+    cdef Py_ssize_t i, line
+    cdef double carry, v, low, high
+    start_lines(&lines, arrays, 2, 1, <int> ints[0])
+    for line in range(lines.count):
+        for i in range(lines.n):
+            v = x[lines.at[1] + i * lines.step[1]]
+            if i == 0 or v != v:
+                carry = v
+            elif carry == carry:
+                low, high = (v, carry) if v < carry else (carry, v)
+                carry = high + log1p(exp(low - high)) if low != high or isfinite(low) else v
+            out[lines.at[0] + i * lines.step[0]] = <real> carry
+        next_line(&lines)
+
+
+cdef Py_ssize_t running_logsumexp(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    if arrays[1].dtype == FLOAT32:
+        logsumexps[float](arrays, ints, <float*> arrays[0].data, <float*> arrays[1].data)
+    else:
+        logsumexps[double](arrays, ints, <double*> arrays[0].data, <double*> arrays[1].data)
+    return -1
+
+
+# ---- h[k] = v[k] + x[k] h[k - 1]; in reverse h[k] = v[k] + x[k + 1] h[k + 1]: ints are axis, reverse
+
+cdef void recurrences(const Array* arrays, const Py_ssize_t* ints, real* out, const real* v, const real* x) noexcept nogil:
+    cdef Lines lines
+    cdef Py_ssize_t i, k, line
+    cdef double h, factor
+    start_lines(&lines, arrays, 3, 1, <int> ints[0])
+    for line in range(lines.count):
+        h, factor = 0, 0
+        for i in range(lines.n):
+            k = lines.n - 1 - i if ints[1] else i
+            if i and not ints[1]:
+                factor = x[lines.at[2] + k * lines.step[2]]
+            h = v[lines.at[1] + k * lines.step[1]] + factor * h if i else v[lines.at[1] + k * lines.step[1]]
+            out[lines.at[0] + k * lines.step[0]] = <real> h
+            if ints[1]:
+                factor = x[lines.at[2] + k * lines.step[2]]
+        next_line(&lines)
+
+
+cdef Py_ssize_t recurrence(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    if arrays[1].dtype == FLOAT32:
+        recurrences[float](arrays, ints, <float*> arrays[0].data, <float*> arrays[1].data, <float*> arrays[2].data)
+    else:
+        recurrences[double](arrays, ints, <double*> arrays[0].data, <double*> arrays[1].data, <double*> arrays[2].data)
+    return -1
+
+
+# ---- the sum of what is not NaN: ints are the strides of the result in the dims of x, 0 where it is summed
+
+cdef ReduceFunction plain_reduce = K.reduce            # the kernels themselves, past any recorder
+cdef CopyFunction plain_copy = K.copy
+
+
+cdef bint any_nan(const real* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, nans = 0
+    for i in range(n):
+        nans += x[i] != x[i]
+    return nans > 0
+
+
+cdef void nan_to_zero(real* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        x[i] = x[i] if x[i] == x[i] else 0
+
+
+cdef Py_ssize_t nansum(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """The plain sum, or, if there is a NaN in that, the sum of a copy without NaNs."""
+    cdef const Array* x = &arrays[1]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t n = 1, size = 1
+    cdef char* copy
+    cdef int d
+    plain_reduce(REDUCE_SUM, x.dtype, x.ndim, x.shape, x.data, x.strides, arrays[0].data, ints, 0)
+    for d in range(arrays[0].ndim):
+        size *= arrays[0].shape[d]
+    if not (any_nan(<float*> arrays[0].data, size) if x.dtype == FLOAT32 else any_nan(<double*> arrays[0].data, size)):
+        return -1
+    for d in range(x.ndim - 1, -1, -1):
+        strides[d] = n
+        n *= x.shape[d]
+    copy = <char*> malloc(n * itemsize_of(x.dtype))
+    if copy == NULL:
+        return OUT_OF_MEMORY
+    plain_copy(x.ndim, x.shape, x.dtype, copy, strides, x.dtype, x.data, x.strides)
+    if x.dtype == FLOAT32:
+        nan_to_zero(<float*> copy, n)
+    else:
+        nan_to_zero(<double*> copy, n)
+    plain_reduce(REDUCE_SUM, x.dtype, x.ndim, x.shape, copy, strides, arrays[0].data, ints, 0)
+    free(copy)
+    return -1
+
+
+add_routine("scans.running_sum", "wr", running_sum)
+add_routine("scans.running_product", "wr", running_product)
+add_routine("scans.running_extreme", "wwr", running_extreme)
+add_routine("scans.running_logsumexp", "wr", running_logsumexp)
+add_routine("scans.recurrence", "wrr", recurrence)
+add_routine("scans.nansum", "wr", nansum)

@@ -1,0 +1,467 @@
+# Decompositions as routines: QR, singular values, symmetric eigenvalues, least squares; the exponential of a matrix.
+#
+# Relies on lapack (SciPy's LAPACK, and how a routine meets a batch of matrices) and gemm. engine's linear algebra runs them.
+
+from libc.math cimport INFINITY, ceil, fabs, log2
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memmove, memset
+
+from autograd_cy.array.dtype cimport FLOAT32, itemsize_of
+from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
+from autograd_cy.kernels.lapack cimport (
+    GELS, GELSD, GELSY, GEQRF, GESDD, ORGQR, SYEVD, api, batch_of, bound, factor, fill, fits, flip, item_of, load, solve_with,
+)
+from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
+
+from autograd_cy.array.errors import LinAlgError
+from autograd_cy.kernels.lapack import where
+
+ctypedef void (*Geqrf)(int* m, int* n, void* a, int* lda, void* tau, void* work, int* lwork, int* info) noexcept nogil
+ctypedef void (*Orgqr)(int* m, int* n, int* k, void* a, int* lda, void* tau, void* work, int* lwork, int* info) noexcept nogil
+ctypedef void (*Gesdd)(char* job, int* m, int* n, void* a, int* lda, void* s, void* u, int* ldu, void* vt, int* ldvt, void* work,
+                       int* lwork, int* iwork, int* info) noexcept nogil
+ctypedef void (*Syevd)(char* job, char* uplo, int* n, void* a, int* lda, void* w, void* work, int* lwork, int* iwork, int* liwork,
+                       int* info) noexcept nogil
+ctypedef void (*Gelsd)(int* m, int* n, int* k, void* a, int* lda, void* b, int* ldb, void* s, void* rcond, int* rank, void* work,
+                       int* lwork, int* iwork, int* info) noexcept nogil
+ctypedef void (*Gelsy)(int* m, int* n, int* k, void* a, int* lda, void* b, int* ldb, int* jpvt, void* rcond, int* rank, void* work,
+                       int* lwork, int* info) noexcept nogil
+ctypedef void (*Gels)(char* trans, int* m, int* n, int* k, void* a, int* lda, void* b, int* ldb, void* work, int* lwork,
+                      int* info) noexcept nogil
+
+
+cdef int wanted(int dtype, const void* work) noexcept nogil:
+    """The size of the workspace that a query found."""
+    return <int> ((<float*> work)[0] if dtype == FLOAT32 else (<double*> work)[0]) + 1
+
+
+cdef Py_ssize_t qr(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """A (m, n), optional: Q (m, k), then R (k, n), where k is m or the smaller of m and n."""
+    cdef const Array* a = &arrays[0]
+    cdef int dtype = a.dtype, m = <int> a.shape[a.ndim - 2], n = <int> a.shape[a.ndim - 1], least = min(m, n)
+    cdef int k = <int> arrays[2].shape[arrays[2].ndim - 2], wide = max(n, k), info = 0, size = -1, other
+    cdef Py_ssize_t i, item = itemsize_of(dtype), matrix = <Py_ssize_t> m * wide * item
+    cdef double query[1]
+    cdef char* own
+    cdef char* tau
+    cdef char* work
+    if not fits(a) or not bound():
+        return OUT_OF_MEMORY
+    if m == 0 or n == 0:
+        for i in range(batch_of(a, 2)):
+            if arrays[1].data != NULL:
+                fill_rectangle(dtype, m, k, item_of(&arrays[1], 2, i))
+        return -1
+    (<Geqrf> api[dtype][GEQRF])(&m, &n, NULL, &m, NULL, query, &size, &info)
+    size = wanted(dtype, query)
+    other = -1
+    (<Orgqr> api[dtype][ORGQR])(&m, &k, &least, NULL, &m, NULL, query, &other, &info)
+    size = max(size, wanted(dtype, query))
+    own = <char*> malloc(matrix + <Py_ssize_t> least * item + <Py_ssize_t> size * item)
+    if own == NULL:
+        return OUT_OF_MEMORY
+    tau = own + matrix
+    work = tau + <Py_ssize_t> least * item
+    for i in range(batch_of(a, 2)):
+        load(a, i, True, own)
+        (<Geqrf> api[dtype][GEQRF])(&m, &n, own, &m, tau, work, &size, &info)
+        upper(dtype, k, n, m, own, item_of(&arrays[2], 2, i))
+        if arrays[1].data == NULL:
+            continue
+        if k > n:
+            memset(own + <Py_ssize_t> m * n * item, 0, <Py_ssize_t> m * (k - n) * item)
+        (<Orgqr> api[dtype][ORGQR])(&m, &k, &least, own, &m, tau, work, &size, &info)
+        flip(item, m, k, own, item_of(&arrays[1], 2, i))
+    free(own)
+    return -1
+
+
+cdef void fill_rectangle(int dtype, int m, int k, char* x) noexcept nogil:
+    cdef Py_ssize_t i, item = itemsize_of(dtype)
+    memset(x, 0, <Py_ssize_t> m * k * item)
+    for i in range(min(m, k)):
+        fill(dtype, 1, x + i * (k + 1) * item, 1)
+
+
+cdef void upper(int dtype, int rows, int cols, int ld, const char* src, char* dst) noexcept nogil:
+    """The upper triangle of the first rows of a column-major matrix, row-major with zeros below."""
+    cdef Py_ssize_t i, j
+    for i in range(rows):
+        for j in range(cols):
+            if dtype == FLOAT32:
+                (<float*> dst)[i * cols + j] = (<const float*> src)[j * ld + i] if i <= j else 0
+            else:
+                (<double*> dst)[i * cols + j] = (<const double*> src)[j * ld + i] if i <= j else 0
+
+
+cdef Py_ssize_t svd(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """A (m, n), singular values, optional: U and Vh, both; of full size or reduced, as their shapes say."""
+    # A row-major is A.T = V S U.T: what LAPACK calls U is Vh row-major, and its V.T is our U.
+    cdef const Array* a = &arrays[0]
+    cdef int dtype = a.dtype, m = <int> a.shape[a.ndim - 2], n = <int> a.shape[a.ndim - 1], least = min(m, n), info = 0, size = -1
+    cdef int ldu = max(n, 1), ldvt = 1
+    cdef Py_ssize_t i, item = itemsize_of(dtype), matrix = <Py_ssize_t> m * n * item, status = -1
+    cdef char job = b"N"
+    cdef double query[1]
+    cdef int* iwork
+    cdef char* own
+    cdef char* u = NULL
+    cdef char* vt = NULL
+    if not fits(a) or not bound():
+        return OUT_OF_MEMORY
+    if arrays[2].data != NULL:
+        ldvt = <int> arrays[2].shape[arrays[2].ndim - 1]
+        job = b"A" if ldvt > least or arrays[3].shape[arrays[3].ndim - 2] > least else b"S"
+    if least == 0:
+        if arrays[2].data != NULL:
+            for i in range(batch_of(a, 2)):
+                fill_rectangle(dtype, m, ldvt, item_of(&arrays[2], 2, i))
+                fill_rectangle(dtype, <int> arrays[3].shape[arrays[3].ndim - 2], n, item_of(&arrays[3], 2, i))
+        return -1
+    (<Gesdd> api[dtype][GESDD])(&job, &n, &m, NULL, &n, NULL, NULL, &ldu, NULL, &ldvt, query, &size, NULL, &info)
+    size = wanted(dtype, query)
+    own = <char*> malloc(matrix + <Py_ssize_t> size * item + 8 * <Py_ssize_t> least * sizeof(int))
+    if own == NULL:
+        return OUT_OF_MEMORY
+    iwork = <int*> (own + matrix + <Py_ssize_t> size * item)
+    for i in range(batch_of(a, 2)):
+        load(a, i, False, own)
+        if job != b"N":
+            u, vt = item_of(&arrays[3], 2, i), item_of(&arrays[2], 2, i)
+        (<Gesdd> api[dtype][GESDD])(&job, &n, &m, own, &n, item_of(&arrays[1], 1, i), u, &ldu, vt, &ldvt, own + matrix, &size, iwork, &info)
+        if info:
+            status = i * (n + 2) + (n + 1 if info < 0 else min(info, n))
+            break
+    free(own)
+    return status
+
+
+cdef Py_ssize_t eigh(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """A (its lower triangle, or the upper), eigenvalues, optional: eigenvectors in columns. ints: upper."""
+    cdef const Array* a = &arrays[0]
+    cdef int dtype = a.dtype, n = <int> a.shape[a.ndim - 1], info = 0, size = -1, ints_size = -1
+    cdef Py_ssize_t i, item = itemsize_of(dtype), matrix = <Py_ssize_t> n * n * item, status = -1
+    cdef char job = b"V" if arrays[2].data != NULL else b"N"
+    cdef char uplo = b"L" if ints[0] else b"U"            # of the transpose
+    cdef double query[1]
+    cdef int first
+    cdef char* own
+    cdef int* iwork
+    if not fits(a) or not bound():
+        return OUT_OF_MEMORY
+    if n == 0:
+        return -1
+    (<Syevd> api[dtype][SYEVD])(&job, &uplo, &n, NULL, &n, NULL, query, &size, &first, &ints_size, &info)
+    size, ints_size = wanted(dtype, query), first
+    own = <char*> malloc(matrix + <Py_ssize_t> size * item + <Py_ssize_t> ints_size * sizeof(int))
+    if own == NULL:
+        return OUT_OF_MEMORY
+    iwork = <int*> (own + matrix + <Py_ssize_t> size * item)
+    for i in range(batch_of(a, 2)):
+        load(a, i, False, own)
+        (<Syevd> api[dtype][SYEVD])(&job, &uplo, &n, own, &n, item_of(&arrays[1], 1, i), own + matrix, &size, iwork, &ints_size, &info)
+        if info:
+            status = i * (n + 2) + (n + 1 if info < 0 else min(info, n))
+            break
+        if job == b"V":
+            flip(item, n, n, own, item_of(&arrays[2], 2, i))
+    free(own)
+    return status
+
+
+cdef Py_ssize_t lstsq(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """A (m, n), b (m, k), x (n, k), rank (int64); singular values (for gelsd). ints: driver: 0 gels, 1 gelsy, 2 gelsd. numbers: rcond."""
+    cdef const Array* a = &arrays[0]
+    cdef const Array* b = &arrays[1]
+    cdef int dtype = a.dtype, m = <int> a.shape[a.ndim - 2], n = <int> a.shape[a.ndim - 1], k = <int> b.shape[b.ndim - 1]
+    cdef int ldb = max(max(m, n), 1), info = 0, size = -1, rank = min(m, n), least = min(m, n), first = 0, _
+    cdef Py_ssize_t i, j, item = itemsize_of(dtype), matrix = <Py_ssize_t> m * n * item, right = <Py_ssize_t> ldb * k * item, status = -1
+    cdef double query[1]
+    cdef char* own
+    cdef char* x
+    cdef char* s
+    cdef char* work
+    cdef int* iwork
+    cdef float rcond_f = <float> numbers[0]
+    cdef double rcond_d = numbers[0]
+    cdef void* rcond = &rcond_f if dtype == FLOAT32 else <void*> &rcond_d
+    cdef char trans = b"N"
+    if not fits(a) or not fits(b) or not bound():
+        return OUT_OF_MEMORY
+    if m == 0 or n == 0 or k == 0:
+        for i in range(batch_of(a, 2)):
+            fill(dtype, <Py_ssize_t> n * k, item_of(&arrays[2], 2, i), 0)
+            (<long long*> arrays[3].data)[i] = 0
+        return -1
+    if ints[0] == 0:
+        (<Gels> api[dtype][GELS])(&trans, &m, &n, &k, NULL, &m, NULL, &ldb, query, &size, &info)
+    elif ints[0] == 1:
+        (<Gelsy> api[dtype][GELSY])(&m, &n, &k, NULL, &m, NULL, &ldb, NULL, rcond, &rank, query, &size, &info)
+    else:
+        (<Gelsd> api[dtype][GELSD])(&m, &n, &k, NULL, &m, NULL, &ldb, NULL, rcond, &rank, query, &size, &first, &info)
+    size = wanted(dtype, query)
+    first = max(first, n) + 1
+    own = <char*> malloc(matrix + right + <Py_ssize_t> (size + least) * item + <Py_ssize_t> first * sizeof(int))
+    if own == NULL:
+        return OUT_OF_MEMORY
+    x = own + matrix
+    s = x + right
+    work = s + least * item
+    iwork = <int*> (work + <Py_ssize_t> size * item)
+    for i in range(batch_of(a, 2)):
+        load(a, i, True, own)
+        load(b, i, True, x)
+        for j in range(k - 1, -1, -1):                     # the columns have room for the longer of b and x
+            if ldb > m:
+                memmove(x + j * ldb * item, x + j * m * item, m * item)
+                memset(x + (j * ldb + m) * item, 0, (ldb - m) * item)
+        if ints[0] == 0:
+            (<Gels> api[dtype][GELS])(&trans, &m, &n, &k, own, &m, x, &ldb, work, &size, &info)
+        elif ints[0] == 1:
+            memset(iwork, 0, n * sizeof(int))
+            (<Gelsy> api[dtype][GELSY])(&m, &n, &k, own, &m, x, &ldb, iwork, rcond, &rank, work, &size, &info)
+        else:
+            (<Gelsd> api[dtype][GELSD])(&m, &n, &k, own, &m, x, &ldb, s, rcond, &rank, work, &size, iwork, &info)
+            if arrays[4].data != NULL:
+                memcpy(item_of(&arrays[4], 1, i), s, least * item)
+        if info:
+            status = i * (n + 2) + (n + 1 if info < 0 else min(info, n))
+            break
+        (<long long*> arrays[3].data)[i] = rank
+        for j in range(k):                                 # x as its transpose, then row-major
+            if ldb > n:
+                memmove(x + j * n * item, x + j * ldb * item, n * item)
+        flip(item, n, k, x, item_of(&arrays[2], 2, i))
+    free(own)
+    return status
+
+
+# ---- the exponential: scaling and squaring with diagonal Pade approximants (Higham 2005)
+
+cdef double* BOUNDS = [1.495585217958292e-2, 2.53939833006323e-1, 9.504178996162932e-1, 2.097847961257068, 5.371920351148152]
+cdef int* DEGREES = [3, 5, 7, 9, 13]
+cdef double* FLOAT_BOUNDS = [4.258730016922831e-1, 1.880152677804762, 3.925724783138660]      # degrees 3, 5, 7
+
+
+cdef void add_scaled(int dtype, Py_ssize_t n, char* y, double f, const char* x) noexcept nogil:
+    cdef Py_ssize_t i
+    if dtype == FLOAT32:
+        for i in range(n):
+            (<float*> y)[i] += <float> f * (<const float*> x)[i]
+    else:
+        for i in range(n):
+            (<double*> y)[i] += f * (<const double*> x)[i]
+
+
+cdef void add_diagonal(int dtype, int n, char* y, double f) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if dtype == FLOAT32:
+            (<float*> y)[i * (n + 1)] += <float> f
+        else:
+            (<double*> y)[i * (n + 1)] += f
+
+
+cdef inline void times(int dtype, int n, const char* a, const char* b, char* c) noexcept nogil:
+    gemm_run(dtype, False, False, 1, n, n, n, a, n, 0, b, n, 0, c, n, 0)
+
+
+cdef double norm_1(int dtype, int n, const char* x) noexcept nogil:
+    """The largest sum of absolute values in a row: the 1-norm of the transpose."""
+    cdef Py_ssize_t i, j
+    cdef double best = 0, s
+    for i in range(n):
+        s = 0
+        for j in range(n):
+            s += fabs((<const float*> x)[i * n + j] if dtype == FLOAT32 else (<const double*> x)[i * n + j])
+        if not s <= best:
+            best = s
+    return best
+
+
+cdef void pade(int dtype, int n, int degree, char* a, char* powers, char* u, char* v, char* t, int* pivots) noexcept nogil:
+    """a becomes its exponential: (v - u)^-1 (v + u), where u has the odd powers, v the even ones."""
+    cdef double c[14]
+    cdef Py_ssize_t size = <Py_ssize_t> n * n, bytes_ = size * itemsize_of(dtype)
+    cdef int j, evens = degree // 2 if degree < 13 else 3
+    c[degree] = 1
+    for j in range(degree, 0, -1):                           # c[j] = (2 degree - j)! / (j! (degree - j)!), from the last
+        c[j - 1] = c[j] * j * (2 * degree - j + 1) / (degree - j + 1)
+    for j in range(evens):                                   # A^2, A^4, A^6 ...
+        if j == 0:
+            times(dtype, n, a, a, powers)
+        else:
+            times(dtype, n, powers + (j - 1) * bytes_, powers, powers + j * bytes_)
+    memset(t, 0, bytes_)
+    memset(v, 0, bytes_)
+    if degree == 13:
+        for j in range(3):
+            add_scaled(dtype, size, t, c[9 + 2 * j], powers + j * bytes_)
+            add_scaled(dtype, size, v, c[8 + 2 * j], powers + j * bytes_)
+        times(dtype, n, powers + 2 * bytes_, t, u)
+        memcpy(t, u, bytes_)
+        times(dtype, n, powers + 2 * bytes_, v, u)
+        memcpy(v, u, bytes_)
+    for j in range(evens):
+        add_scaled(dtype, size, t, c[2 * j + 3], powers + j * bytes_)
+        add_scaled(dtype, size, v, c[2 * j + 2], powers + j * bytes_)
+    add_diagonal(dtype, n, t, c[1])
+    add_diagonal(dtype, n, v, c[0])
+    times(dtype, n, a, t, u)
+    memcpy(a, v, bytes_)                                     # the right side
+    add_scaled(dtype, size, a, 1, u)
+    add_scaled(dtype, size, v, -1, u)
+    factor(dtype, n, v, pivots)
+    solve_with(dtype, n, n, v, pivots, False, a)
+
+
+cdef Py_ssize_t exponential(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """A and its exponential."""
+    cdef const Array* a = &arrays[0]
+    cdef int dtype = a.dtype, n = <int> a.shape[a.ndim - 1], k, degree, squarings, last = 2 if dtype == FLOAT32 else 4
+    cdef const double* bounds = FLOAT_BOUNDS if dtype == FLOAT32 else BOUNDS
+    cdef Py_ssize_t i, bytes_ = <Py_ssize_t> n * n * itemsize_of(dtype)
+    cdef double size
+    cdef char* own
+    cdef char* x
+    if not fits(a) or n > 16 and not bound():
+        return OUT_OF_MEMORY
+    if needs_blas(dtype, n, n, n) and not with_blas():
+        return OUT_OF_MEMORY
+    own = <char*> malloc(7 * bytes_ + n * sizeof(int) + 1)
+    if own == NULL:
+        return OUT_OF_MEMORY
+    for i in range(batch_of(a, 2)):
+        x = item_of(&arrays[1], 2, i)
+        load(a, i, False, x)
+        size = norm_1(dtype, n, x)
+        if not size < 1e300:                                 # infinite or NaN: so is everything
+            fill(dtype, <Py_ssize_t> n * n, x, size * 0 / 0 if n else 0)
+            continue
+        k, squarings = 0, 0
+        while k < last and size > bounds[k]:
+            k += 1
+        if size > bounds[last]:
+            squarings = <int> ceil(log2(size / bounds[last]))
+        degree = DEGREES[k]
+        if squarings:
+            memset(own, 0, bytes_)
+            add_scaled(dtype, <Py_ssize_t> n * n, own, 0.5 ** squarings, x)
+            memcpy(x, own, bytes_)
+        pade(dtype, n, degree, x, own, own + 4 * bytes_, own + 5 * bytes_, own + 6 * bytes_, <int*> (own + 7 * bytes_))
+        for _ in range(squarings):
+            times(dtype, n, x, x, own)
+            memcpy(x, own, bytes_)
+    free(own)
+    return -1
+
+
+# ---- cofactors
+
+cdef Py_ssize_t cofactors(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """A and det(A) inv(A).T: by LU, or where that has a pivot near 0 by singular values, as products of all but one of them."""
+    cdef const Array* a = &arrays[0]
+    cdef int dtype = a.dtype, n = <int> a.shape[a.ndim - 1], k, info, size = -1
+    cdef Py_ssize_t i, j, item = itemsize_of(dtype), count = <Py_ssize_t> n * n, bytes_ = count * item
+    cdef double det, least, most, sign
+    cdef double query[1]
+    cdef char* own
+    cdef char* x
+    cdef char* s
+    cdef char* work
+    cdef int* pivots
+    cdef int* iwork
+    cdef char job = b"S"
+    if n == 0:
+        return -1
+    if not fits(a) or not bound() or needs_blas(dtype, n, n, n) and not with_blas():
+        return OUT_OF_MEMORY
+    (<Gesdd> api[dtype][GESDD])(&job, &n, &n, NULL, &n, NULL, NULL, &n, NULL, &n, query, &size, NULL, &info)
+    size = wanted(dtype, query)
+    own = <char*> malloc(4 * bytes_ + (n + <Py_ssize_t> size) * item + 9 * <Py_ssize_t> n * sizeof(int))
+    if own == NULL:
+        return OUT_OF_MEMORY
+    s = own + 4 * bytes_
+    work = s + n * item
+    pivots = <int*> (work + <Py_ssize_t> size * item)
+    iwork = pivots + n
+    for i in range(batch_of(a, 2)):
+        x = item_of(&arrays[1], 2, i)
+        load(a, i, True, own)
+        factor(dtype, n, own, pivots)
+        det = diagonal_product(dtype, n, own, pivots, &least, &most)
+        if least > n * (1e-4 if dtype == FLOAT32 else 1e-11) * most:
+            fill_rectangle(dtype, n, n, x)                          # by columns, the factors are those of A: x = inv(A.T)
+            solve_with(dtype, n, n, own, pivots, False, x)
+            scale_rows(dtype, n, NULL, det, x)
+            continue
+        load(a, i, False, own)                                      # A.T = V S U.T by columns
+        (<Gesdd> api[dtype][GESDD])(&job, &n, &n, own, &n, s, own + bytes_, &n, own + 2 * bytes_, &n, work, &size, iwork, &info)
+        # row-major: own + bytes_ is Vh, own + 2 bytes_ is U
+        sign = 1
+        for k in range(1, 3):
+            memcpy(own, own + k * bytes_, bytes_)
+            factor(dtype, n, own, pivots)
+            sign *= diagonal_product(dtype, n, own, pivots, &least, &most)
+        for k in range(n):
+            det = 1 if sign > 0 else -1
+            for j in range(n):
+                if j != k:
+                    det *= (<float*> s)[j] if dtype == FLOAT32 else (<double*> s)[j]
+            fill(dtype, 1, own + k * item, det)
+        memcpy(s, own, n * item)
+        scale_rows(dtype, n, s, 1, own + bytes_)
+        gemm_run(dtype, False, False, 1, n, n, n, own + 2 * bytes_, n, 0, own + bytes_, n, 0, x, n, 0)
+    free(own)
+    return -1
+
+
+cdef double diagonal_product(int dtype, int n, const char* c, const int* pivots, double* least, double* most) noexcept nogil:
+    """The determinant of P L U, and the least and the largest of the absolute diagonal of U."""
+    cdef int j
+    cdef double u, product = 1
+    least[0], most[0] = INFINITY, 0
+    for j in range(n):
+        u = (<const float*> c)[<Py_ssize_t> j * (n + 1)] if dtype == FLOAT32 else (<const double*> c)[<Py_ssize_t> j * (n + 1)]
+        product *= u if pivots[j] == j + 1 else -u
+        least[0], most[0] = min(least[0], fabs(u)), max(most[0], fabs(u))
+    return product
+
+
+cdef void scale_rows(int dtype, int n, const char* factors, double f, char* x) noexcept nogil:
+    """Row i times f and, unless that is NULL, factors[i]."""
+    cdef Py_ssize_t i, j
+    for i in range(n):
+        for j in range(n):
+            if dtype == FLOAT32:
+                (<float*> x)[i * n + j] *= <float> f * ((<const float*> factors)[i] if factors != NULL else 1)
+            else:
+                (<double*> x)[i * n + j] *= f * ((<const double*> factors)[i] if factors != NULL else 1)
+
+
+cdef bint with_blas() noexcept with gil:
+    bind_blas()
+    return True
+
+
+# ---- what the statuses mean
+
+def _no_convergence(name):
+    def error(status, arrays, ints):
+        start, _, end = where(status, arrays[0][2], name)
+        return LinAlgError(f"{start}The algorithm failed to converge because the input matrix is ill-conditioned, has too many repeated "
+                           f"singular values or eigenvalues, or contains non-finite values{end}")
+    return error
+
+
+def _rank_deficient(status, arrays, ints):
+    start, _, end = where(status, arrays[0][2], "linalg.lstsq")
+    return LinAlgError(f"{start}The least squares solution could not be computed because the input matrix does not have full rank{end}")
+
+
+add_routine("spectral.qr", "rww", qr)
+add_routine("spectral.svd", "rwww", svd, _no_convergence("linalg.svd"))
+add_routine("spectral.eigh", "rww", eigh, _no_convergence("linalg.eigh"))
+add_routine("spectral.lstsq", "rrwww", lstsq, _rank_deficient)
+add_routine("spectral.cofactors", "rw", cofactors)
+add_routine("spectral.exponential", "rw", exponential)

@@ -1,0 +1,74 @@
+"""Attention as a function: softmax(q k') v.
+
+Relies on the engine and noise.  functional.py re-exports it; the layers of attention.py rely on it.
+"""
+
+import math
+
+from ..array.dtypes import bool as bool_dtype
+from ..array.errors import ShapeError
+from ..engine import creation
+from ..engine.products import matmul
+from ..engine.reduce import softmax
+from ..engine.selection import where
+from ..engine.shape import expand
+from ..engine.tensor import Tensor
+from .noise import dropout
+
+INF = float("inf")
+
+
+def attention_weights(query, key, mask, scale):
+    """softmax(query key' * scale + mask), mask bool (true: takes part) or numbers; zeros where nothing takes part."""
+    scores = matmul(query * scale, key.transpose(-2, -1))
+    if mask is None:
+        return softmax(scores, -1)
+    if mask.dtype == bool_dtype:
+        scores = where(mask, scores, -INF)
+    else:
+        scores = scores + mask
+    nothing = (scores.detach() == -INF).all(-1, keepdim=True)          # a row that may look at nothing gets zeros
+    return where(nothing, 0, softmax(where(nothing, 0, scores), -1))
+
+
+def _earlier(rows, columns):
+    """What a place may look at: itself and what is before it."""
+    return creation.arange(columns) <= creation.arange(rows).unsqueeze(1)
+
+
+def _repeated(x, times):
+    """Every head of (..., heads, length, size) `times` times in a row."""
+    if times == 1:
+        return x
+    *lead, heads, length, size = x.shape
+    return expand(x.unsqueeze(-3), (*lead, heads, times, length, size)).reshape(*lead, heads * times, length, size)
+
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+                                 is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Tensor:
+    """softmax(query key' * scale + mask) value, for query (..., L, E), key (..., S, E), value (..., S, V).
+
+    attn_mask: bool (true: takes part) or numbers to be added, broadcast to (..., L, S). scale: 1 / sqrt(E). is_causal: the mask of
+    what comes later. enable_gqa: key and value have fewer heads (dimension -3), each shared by several of query.
+    """
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"scaled_dot_product_attention: expected {name} to be a Tensor, but got {type(x).__name__}")
+        if x.ndim < 2:
+            raise ShapeError(f"scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got "
+                             f"{name} of {x.ndim} dimensions")
+    if not query.dtype == key.dtype == value.dtype:
+        raise RuntimeError(f"scaled_dot_product_attention: Expected query, key, and value to have the same dtype, but got "
+                           f"{query.dtype.name}, {key.dtype.name} and {value.dtype.name}")
+    if is_causal:
+        if attn_mask is not None:
+            raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+        attn_mask = _earlier(query.shape[-2], key.shape[-2])
+    if enable_gqa:
+        heads = query.shape[-3]
+        if heads % key.shape[-3] or heads % value.shape[-3]:
+            raise ShapeError(f"scaled_dot_product_attention: the number of heads in query ({heads}) must be divisible by those in key "
+                             f"({key.shape[-3]}) and value ({value.shape[-3]})")
+        key, value = _repeated(key, heads // key.shape[-3]), _repeated(value, heads // value.shape[-3])
+    weights = attention_weights(query, key, attn_mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
