@@ -15,7 +15,7 @@ ARGS ?=
 SOURCES := setup.py $(shell find autograd_cy -name '*.pyx' -o -name '*.pxd' -o -name '*.h') $(shell find autograd_cy/ops -name '*.py' 2>/dev/null)
 LINTED := autograd_cy bench examples tests setup.py .ci
 
-.PHONY: help build test oracle check bench peers reference test-sdist clean distclean
+.PHONY: help build test oracle asan check bench peers reference test-sdist clean distclean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo 'make peers       make bench beside PyTorch, JAX, HIPS autograd and scikit-learn (installs them)'
 	@echo 'make oracle      compare random programs with PyTorch (PROGRAMS=20000)'
 	@echo 'make reference   docs/reference/: every operation with its formula, derivatives and special points'
+	@echo 'make asan        call everything with hostile input under the sanitizers of gcc (about 8 minutes)'
 	@echo 'make test-sdist  build an sdist, install it into a fresh environment, run the tests from outside this tree'
 	@echo 'make clean       remove what was built; make distclean removes .venv, too'
 
@@ -70,6 +71,14 @@ oracle: build/ready $(VENV)/peers
 	@$(PY) -m pytest -m oracle --programs $(PROGRAMS) --share 2/2 -p no:cacheprovider > build/oracle.log 2>&1 & other=$$!; \
 	  $(PY) -m pytest -m oracle --programs $(PROGRAMS) --share 1/2; own=$$?; wait $$other; its=$$?; tail -n 40 build/oracle.log; \
 	  exit $$((own + its))
+
+# Everything under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of its own: tests/sanitize.py says how.
+SANITIZERS := address,undefined
+asan: $(VENV)/ready
+	@mkdir -p build/asan
+	AUTOGRAD_CY_SANITIZE=$(SANITIZERS) $(PY) setup.py -q build_py --build-lib build/asan build_ext --build-lib build/asan \
+	  --build-temp build/asan/temp > build/asan/log 2>&1 || { tail -n 60 build/asan/log; exit 1; }
+	$(PY) tests/sanitize.py build/asan $(ARGS)
 
 check: $(VENV)/check build/ready
 	$(PY) -m ruff check $(LINTED)

@@ -61,6 +61,13 @@ if X86:
     LEVELS["v3"] = ["-march=x86-64-v3"]
     LEVELS["v4"] = ["-march=x86-64-v4", "-mprefer-vector-width=512"]
 
+# `make asan`: one level, without optimisation that hides what is read; -O1 and -g1 stand behind the others and so win.
+SANITIZE = os.environ.get("AUTOGRAD_CY_SANITIZE")
+if SANITIZE:
+    FLAGS += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-O1", "-g1"]
+    LINK = [f"-fsanitize={SANITIZE}"]
+    LEVELS = {level: LEVELS[level] for level in [os.environ.get("AUTOGRAD_CY_LEVEL", "v3" if X86 else "base")]}
+
 HEADERS = [str(p) for p in sorted((PACKAGE / "kernels").glob("*.h"))]
 INCLUDE = [str(PACKAGE / "kernels")]
 

@@ -29,7 +29,8 @@ def parse(argv):
     parser.add_argument("--epochs", type=int, help="epochs of a training (default: each one's own)")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved repetitions (default: 5)")
     parser.add_argument("--peers", action="store_true", help="add the other systems that are installed")
-    parser.add_argument("--all-ops", action="store_true", help="ops: every sample of the tests")
+    parser.add_argument("--all", dest="all_ops", action="store_true", help="ops: every row of the table, small and at 10^6 elements")
+    parser.add_argument("--only", default="", help="ops --all: these rows only, with commas between them")
     parser.add_argument("--models", type=int, default=1000, help="models trained at once (default: 1000)")
     parser.add_argument("--largest", type=int, default=1_000_000, help="graph: longest chain (default: 1000000); elementwise: "
                         "up to ten times as many numbers")

@@ -5,8 +5,6 @@ whose own cost is measured and subtracted; its result is dropped at once, so tha
 """
 
 import gc
-import sys
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -126,39 +124,11 @@ def libraries(args):
     return chosen
 
 
-def every_row(args):
-    """Every sample of the tests: the whole table of operations, called through one Python function (some 60 ns)."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-    from samples import SAMPLES
-
-    results, rows = [], []
-    overhead = timing.loop_overhead()
-    for sample in timing.bar(SAMPLES, "all operations"):
-        dtype = args.dtypes[0] if args.dtypes[0] in sample.dtypes else sample.dtypes[0]
-        found = {}
-        for kind, record in (("not recorded", False), ("recorded and freed", True)):
-            tensors = [ag.tensor(a) for a in sample.arrays(dtype)]
-            flags = sample.differentiable()
-            if record:
-                for tensor, flag in zip(tensors, flags, strict=False):
-                    tensor.requires_grad_(bool(flag) and tensor.is_floating_point())
-                if not any(tensor.requires_grad for tensor in tensors):
-                    continue
-            statement = timing.Statement("call(*tensors)", {"call": sample.call, "tensors": tensors})
-            found[kind] = min(statement.sample() for _ in range(args.rounds)) - overhead
-        shapes = " ".join(str(shape) for shape, _ in sample.inputs)
-        rows.append([f"{sample.name}  {shapes}", *(report.number(found.get(k)) for k in ("not recorded", "recorded and freed"))])
-        results += [{"benchmark": "all ops", "sample": sample.name, "dtype": dtype, "measurement": kind, "ns": value}
-                    for kind, value in found.items()]
-    report.heading("ns per call of every sample of the table")
-    report.table(["", "not recorded", "recorded and freed"], rows)
-    return results, [], []
-
-
 def run(args):
     """Measure, print, and return (results for --json, complaints, data for --plot)."""
     if args.all_ops:
-        return every_row(args)
+        from . import ops_all
+        return ops_all.run(args)
     results = []
     dtype = args.dtypes[0]
     todo = [(shape, name) for shape in SHAPES for name in OPERATIONS]

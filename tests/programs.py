@@ -235,7 +235,7 @@ def speaking(L):
 
 
 def shared(L):
-    """The samples that this library can run as well."""
+    """The samples that this library can run and differentiate as well."""
     found = []
     with speaking(L):
         for sample in SAMPLES:
@@ -243,7 +243,11 @@ def shared(L):
                 continue
             try:
                 tensors = [L.tensor(a) for a in sample.arrays()]
+                for tensor, flag in zip(tensors, sample.differentiable(), strict=True):
+                    tensor.requires_grad_(flag)
                 got = table.outputs(sample.call(*tensors))
+                if any(sample.differentiable()):
+                    sum(t.sum() for t in got if t.requires_grad).backward()
             except (AttributeError, TypeError, ValueError, RuntimeError, NotImplementedError, IndexError):
                 continue
             if all(hasattr(t, "numel") for t in got):
@@ -324,7 +328,8 @@ def _step(L, step, pool, others, samples):
         inputs = [fitted(L, pool[(step.first + k * step.second) % len(pool)], *how) for k, how in enumerate(inputs_of(step, sample))]
         for out in table.outputs(sample.call(*inputs)):
             if out.dtype == t.dtype:
-                pool.append(out if sample.elementwise else out * 1.0)       # not a view of what nobody else has
+                # Not a view of what nobody else has; of reductions and indexing, whose result has its own order of memory in PyTorch.
+                pool.append(out if sample.elementwise else (out * 1.0).contiguous())
             else:
                 others.append(out)
         return

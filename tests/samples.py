@@ -1228,7 +1228,6 @@ for _r in ("mean", "sum", "none"):
         functools.partial(_bce, reduction=_r),
         ((2, 3), "inside"),
         ((2, 3), "inside"),
-        grad=(True, False),
     )
     add(
         f"binary_cross_entropy_with_logits[{_r}]",
@@ -1236,7 +1235,6 @@ for _r in ("mean", "sum", "none"):
         functools.partial(_bce_logits, reduction=_r),
         ((2, 3), "real"),
         ((2, 3), "inside"),
-        grad=(True, False),
     )
     add(
         f"cross_entropy[index,{_r}]",

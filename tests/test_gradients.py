@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from numeric import array, close, differences, leaf, numbers_of, same_bytes
 from samples import LAYOUTS, SAMPLES, outputs, variants
+from test_table import REACHED_BY
 
 import autograd_cy as ag
+from autograd_cy.ops import TABLE
 
 DIFFERENTIABLE = [s for s in SAMPLES if any(s.differentiable()) and "float64" in s.dtypes]
 
@@ -64,22 +66,27 @@ def test_first_derivative(sample):
             assert np.array_equal(array(t), a), f"{label}: an input was changed"
 
 
-def first_gradients(sample, weights, *values):
+def first_gradients(sample, f, weights, *values):
     """The gradients of the weighted sum of outputs, by arrays."""
     tensors = [ag.tensor(v) for v in values]
     leaves = prepare(sample, tensors)
-    return ag.autograd.grad(weighted(float_outputs(sample)(*tensors), weights), leaves)
+    return ag.autograd.grad(weighted(f(*tensors), weights), leaves)
 
 
-def slope(sample, weights, directions, *values):
+def squared(f):
+    """The squares of outputs: an operation that is linear has a second derivative then."""
+    return lambda *tensors: [o * o for o in f(*tensors)]
+
+
+def slope(sample, f, weights, directions, *values):
     """sum(direction * gradient)."""
-    return sum(float((array(g) * v).sum()) for g, v in zip(first_gradients(sample, weights, *values), directions, strict=True))
+    return sum(float((array(g) * v).sum()) for g, v in zip(first_gradients(sample, f, weights, *values), directions, strict=True))
 
 
-@pytest.mark.parametrize("sample", [s for s in DIFFERENTIABLE if s.second], ids=lambda s: s.name)
+@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=lambda s: s.name)
 def test_second_derivative(sample):
-    """The gradient of sum(v * gradient) against differences of the first gradient."""
-    f = float_outputs(sample)
+    """The gradient of sum(v * gradient) against differences of the first gradient; of what is linear, squared."""
+    f = float_outputs(sample) if sample.second else squared(float_outputs(sample))
     which = [k for k, flag in enumerate(sample.differentiable()) if flag]
     for label, arrays, tensors in variants(sample):
         if label not in ("contiguous", "transposed", "shape ()", "shape (2, 0, 3)"):
@@ -90,7 +97,7 @@ def test_second_derivative(sample):
 
         leaves = prepare(sample, tensors)
         grads = ag.autograd.grad(weighted(f(*tensors), weights), leaves, create_graph=True)
-        plain = first_gradients(sample, weights, *arrays)
+        plain = first_gradients(sample, f, weights, *arrays)
         for g, p in zip(grads, plain, strict=True):
             close(g, array(p), 1e-12, 1e-13, what=f"{sample.name}, {label}: create_graph changes the gradient")
         total = weighted(grads, directions)
@@ -99,8 +106,25 @@ def test_second_derivative(sample):
         else:
             seconds = [None] * len(leaves)
         for k, s, a in zip(which, seconds, [arrays[k] for k in which], strict=True):
-            expected = differences(functools.partial(slope, sample, weights, directions), arrays, k, 1e-5)
+            expected = differences(functools.partial(slope, sample, f, weights, directions), arrays, k, 1e-5)
             close(np.zeros(a.shape) if s is None else s, expected, 2e-5, 2e-6, what=f"{sample.name}, {label}, input {k}")
+
+
+def test_every_rule_is_differenced():
+    """Each row with derivatives has a sample above, or is reached by one of another operation (test_table.py says by which)."""
+    sampled = {s.op for s in DIFFERENTIABLE}
+    reached = {name: REACHED_BY.get(name, name) for name, row in TABLE.items() if row.rules}
+    assert not [name for name, by in reached.items() if by not in sampled and not by.endswith(".py")]
+
+
+def test_every_input_with_a_rule_is_differenced():
+    """Some sample of a row differentiates by as many inputs as the row has rules for (or as the sample has inputs)."""
+    few = []
+    for name, row in TABLE.items():
+        flags = [s.differentiable() for s in DIFFERENTIABLE if s.op == name]
+        if flags and max(map(sum, flags)) < min(len(row.rules), max(map(len, flags))):
+            few.append(name)
+    assert not few
 
 
 ELEMENTWISE = [s for s in DIFFERENTIABLE if s.elementwise]

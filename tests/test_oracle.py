@@ -54,6 +54,9 @@ DELIBERATE = {  # operations that are not compared with PyTorch here, and why
     "histogram": "the same",
     "unique": "the same",
     "unique_consecutive": "the same",
+    "zeta": "the same, of the gradient by its first input",
+    "gammainc": "the same, of the gradient by its first input",
+    "gammaincc": "the same, of the gradient by its first input",
 }
 # Of PyTorch, where a program's comparison ends: its wording, and why we don't refuse.
 NOT_REFUSED_HERE = {

@@ -1,6 +1,6 @@
 """Gradients where calculus leaves a choice or the formula breaks: kinks, ties, zeros, infinities, masked values.
 
-Relies on autograd_cy's public names and tests/numeric.py; nothing relies on it.
+Relies on autograd_cy's public names, the table and tests/numeric.py; nothing relies on it.
 The values are PyTorch's, except masked gradients: ours are 0 where PyTorch's are NaN (0 times infinity).
 """
 
@@ -11,6 +11,7 @@ import pytest
 from numeric import array, close, leaf
 
 import autograd_cy as ag
+from autograd_cy.ops import TABLE
 
 INF, NAN = math.inf, math.nan
 
@@ -51,6 +52,12 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("softplus", lambda x: ag.nn.functional.softplus(x), [-800.0, 0.0, 800.0], [0, 0.5, 1]),
     ("atan at infinity", lambda x: x.atan(), [-INF, INF], [0, 0]),
     ("floor", lambda x: x.floor(), [-1.0, 0.0, 1.5], [0, 0, 0]),
+    ("ceil", lambda x: x.ceil(), [-1.0, 0.0, 1.5], [0, 0, 0]),
+    ("round", lambda x: x.round(), [-0.5, 0.0, 1.5], [0, 0, 0]),
+    ("trunc", lambda x: x.trunc(), [-1.0, 0.0, 1.5], [0, 0, 0]),
+    ("i0e at 0", lambda x: ag.special.i0e(x), [0.0, -0.0], [0, 0]),
+    ("ndtri at 0 and 1", lambda x: ag.special.ndtri(x), [0.0, 0.5, 1.0], [INF, math.sqrt(2 * math.pi), INF]),
+    ("l1_loss at equal values", lambda x: ag.nn.functional.l1_loss(x, ag.zeros_like(x), reduction="sum"), [-2.0, 0.0, 3.0], [-1, 0, 1]),
     ("expm1 at 0", lambda x: x.expm1(), [0.0, 1e-20], [1, 1]),
     ("log1p at 0", lambda x: x.log1p(), [0.0, 1e-20], [1, 1]),
     ("norm at 0", lambda x: x.norm(), [0.0, 0.0, 0.0], [0, 0, 0]),
@@ -76,6 +83,8 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("prod of one", lambda x: x.prod(0), [0.0], [1]),
     ("prod of a number", lambda x: x.prod(), 0.0, 1),
     ("var of one", lambda x: x.var(), [2.0], [NAN]),
+    ("std of equals", lambda x: x.std(), [2.0, 2.0, 2.0], [0, 0, 0]),
+    ("std of equals, two axes", lambda x: x.std(dim=(0, 1)), [[2.0, 2.0], [2.0, 2.0]], [[0, 0], [0, 0]]),
     ("std of one", lambda x: x.std(), [2.0], [NAN]),
     ("var of one, correction 0", lambda x: x.var(correction=0), [2.0], [0]),
     ("var of equals", lambda x: x.var(), [2.0, 2.0, 2.0], [0, 0, 0]),
@@ -288,3 +297,42 @@ def test_nan_takes_the_gradient(op):
     assert math.isnan(y.item())
     y.backward()
     assert array(x.grad).tolist() == [0.0, 1.0, 0.0]
+
+
+NO_GRADIENT = [  # rows that say of themselves that an input gets no gradient: row, what requires none
+    ("floor_divide", lambda x: x // 2),
+    ("nextafter", lambda x: ag.nextafter(x, x + 1)),
+    ("zeta", lambda x: ag.special.zeta(x + 2, ag.tensor([1.0, 2.0], dtype=ag.float64))),
+    ("gammainc", lambda x: ag.special.gammainc(x, ag.tensor([1.0, 2.0], dtype=ag.float64))),
+    ("gammaincc", lambda x: ag.special.gammaincc(x, ag.tensor([1.0, 2.0], dtype=ag.float64))),
+]
+
+
+@pytest.mark.parametrize(("name", "f"), NO_GRADIENT, ids=[r[0] for r in NO_GRADIENT])
+def test_no_gradient(name, f):
+    assert not f(leaf([0.5, 1.5])).requires_grad
+
+
+IN_OTHER_TESTS = {"binary_cross_entropy": test_losses_at_their_edges}
+
+
+def rows_behind(y):
+    """The rows in the graph of a result."""
+    found, waiting = {}, [y.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and hasattr(node, "next_functions") and id(node) not in found:
+            found[id(node)] = node
+            waiting += [following for following, _ in node.next_functions]
+    return {node.operation for node in found.values()}
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+def test_every_special_point_of_the_table_is_tested():
+    """Docs list each row's `special`; a row that has one is part of a case above."""
+    tested = set(IN_OTHER_TESTS) | {name for name, _ in NO_GRADIENT}
+    for _, f, values, _ in ONE_INPUT:
+        tested |= rows_behind(f(leaf(np.asarray(values))))
+    for _, f, a, b, _, _ in TWO_INPUTS:
+        tested |= rows_behind(f(leaf(a), leaf(b)))
+    assert {row.name for row in TABLE.values() if row.special} <= tested

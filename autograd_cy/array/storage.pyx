@@ -96,6 +96,7 @@ cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
             s.refs = 1
             s.nbytes = nbytes
             s.version = 0
+            ag_lend(s.data, nbytes, class_capacity(size_class))
             return s
     if size_class < SMALL_CLASSES:
         pool.heap_calls += 1
@@ -110,9 +111,12 @@ cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
         # The list is filled from the back, so that blocks are taken in the order of their addresses.
         for i in range(slab.blocks - 1, 0, -1):
             s = prepare(raw + HEADER + i * size, size_class, 0)
+            ag_lend(s.data, 0, class_capacity(size_class))
             s.refs = <Py_ssize_t> pool.free[size_class]
             pool.free[size_class] = s
-        return prepare(raw + HEADER, size_class, nbytes)
+        s = prepare(raw + HEADER, size_class, nbytes)
+        ag_lend(s.data, nbytes, class_capacity(size_class))
+        return s
     return large_block(size_class, nbytes)
 
 
@@ -131,6 +135,7 @@ cdef Storage* large_block(int size_class, size_t nbytes) except NULL:
     block = <char*> ((<uintptr_t> raw + sizeof(void*) + 63) & ~<uintptr_t> 63)
     (<char**> block)[-1] = raw
     prepare(block, size_class, nbytes)
+    ag_lend(block + HEADER, nbytes, size - HEADER)
     link(<Storage*> block)
     if size_class == CAPTURED:
         memset(block + HEADER, 0, nbytes)         # the same garbage each time, where somebody reads what nobody wrote
@@ -157,6 +162,7 @@ cdef void storage_free(Storage* s) noexcept:
         s.refs = <Py_ssize_t> pool.free[s.size_class]
         pool.free[s.size_class] = s
         pool.cached_bytes += size
+        ag_lend(s.data, 0, size - HEADER)
     else:
         release_large(s)
 
