@@ -2,6 +2,8 @@
 #
 # Relies on the stubs of the layers. Users' type checkers rely on it. The functions of elementwise rows are a section that
 # ops/stubs.py writes; what is imported outside it is not written there.
+#
+# Above 500 lines because every public name has its line.
 
 from builtins import float as _float
 from builtins import str as _str
