@@ -247,6 +247,12 @@ def test_as_strided_stays_in_its_storage():
     close(y.grad, [0.0, 1.0, 1.0, 0.0])
 
 
+def test_empty_windows_have_a_gradient_of_zeros():
+    x = leaf([1.0, 2.0, 3.0, 4.0])
+    (x * 1).as_strided((3, 0, 1), (2, 0, 1), 1).sum().backward()
+    close(x.grad, [0.0] * 4)
+
+
 def test_in_place_views():
     x = leaf(np.arange(6.0).reshape(2, 3))
     y = x * 2

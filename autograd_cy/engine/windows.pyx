@@ -159,7 +159,7 @@ def as_strided_back(Tensor x, tuple base, tuple view):
     cdef Tensor g = x
     out = zeros_around(layout, x.dtype_, view)
     layout_decref(layout)
-    squashed = tuple([1 if stride == 0 else size for size, stride in zip(view[0], view[1])])
+    squashed = tuple([1 if stride == 0 and size else size for size, stride in zip(view[0], view[1])])
     seen = window(out, (squashed, view[1], view[2]))
     if squashed != tuple(view[0]):
         g = sum_to(x.detach(), squashed)
