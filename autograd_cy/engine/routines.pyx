@@ -55,7 +55,7 @@ cdef int raise_error(int number, Py_ssize_t status, int n, PyObject** tensors, i
 
 
 def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
-    """Run a routine by its name on tensors (None: an option not in use), of the dtypes and shapes that it wants: nothing is checked here."""
+    """Run a routine by its name on tensors (None: an option not in use) of the dtypes and shapes that it wants; nothing is checked."""
     cdef PyObject* given[MAX_ARRAYS]
     cdef Py_ssize_t integers[64]
     cdef double floats[16]
