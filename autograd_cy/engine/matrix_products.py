@@ -7,7 +7,7 @@ functions.
 from functools import lru_cache
 
 from ..array.errors import ShapeError
-from .creation import full
+from .creation import arange, full
 from .elementwise import mul
 from .joins import stack
 from .named_products import addmm, bmm, cross_rows, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
@@ -203,6 +203,8 @@ def linalg_vander(x: Tensor, *, N=None, name="linalg.vander") -> Tensor:
         raise ShapeError(f"{name}: N must be {'greater than 1' if name == 'linalg.vander' else 'non-negative'}, got {N}")
     if x.dtype.name == "bool":
         x = x.long()
+    if n > 4096:
+        return unsqueeze(x, -1) ** arange(n)
     columns = [full(x.shape, 1, dtype=x.dtype)]
     for _ in range(n - 1):
         columns.append(x if len(columns) == 1 else mul(columns[-1], x))
