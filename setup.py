@@ -101,6 +101,10 @@ COLD = {f"autograd_cy.{name}" for name in (
     "engine.creation", "engine.random", "engine.index", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
     "engine.linear_algebra", "engine.rows", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
     "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function", "engine.sorting")}
+# Small functions are still inlined here: a quarter smaller and 5 to 10 % slower than with -O2, which operations of a microsecond can bear.
+WARM = {f"autograd_cy.{name}" for name in (
+    "engine.gather", "engine.routines", "engine.scans", "graph.links", "kernels.lapack", "kernels.spectral")}
+INLINING = ["--param=max-inline-insns-size=8"] if GCC else []
 
 
 def optimisation(name, level=None):
@@ -111,6 +115,8 @@ def optimisation(name, level=None):
         return LEVEL_FLAGS[name]
     if level and name in PLAIN_LOOPS or name in VECTORISED:
         return LOOPS_LEVEL
+    if name in WARM:
+        return ["-Os", *INLINING]
     return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
 
 
