@@ -97,7 +97,7 @@ def makes_tensors_of_arrays(sample):
     """Samples whose index arrays become tensors inside of the call: refused, and tried below with indices from outside. And those whose
     shapes depend on values."""
     return sample.op in ("gather", "unique", "unique_consecutive", "argwhere") or sample.op == "index" and any(
-        isinstance(k, np.ndarray) for key in sample.call.__defaults__ for k in (key if isinstance(key, tuple) else (key,)))
+        isinstance(k, np.ndarray) for key in sample.call.__defaults__ or () for k in (key if isinstance(key, tuple) else (key,)))
 
 
 ROWS = [s for s in SAMPLES if not makes_tensors_of_arrays(s)]
