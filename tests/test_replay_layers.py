@@ -84,6 +84,7 @@ LAYERS = {
     "LSTMCell": lambda: First(nn.LSTMCell(4, 3)), "GRUCell": lambda: nn.GRUCell(4, 3),
     "MultiheadAttention": lambda: First(nn.MultiheadAttention(4, 2, dropout=0.2), 3), "Attention by function": lambda: Attending(),
     "TransformerEncoder": lambda: Shaped(nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6), 2, nn.LayerNorm(4)), 2, 3, 4),
+    "Transformer": lambda: Pairs(nn.Transformer(4, 2, 1, 1, 6)),
     "TransformerDecoder": lambda: Pairs(nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 6, norm_first=True), 1)),
     **{f"MaxUnpool{d}d": lambda d=d: Shaped(Unpooled(d), *(2, 3, 4) if d == 1 else (3, 2, 2, 2) if d == 2 else (3, 1, 2, 2, 2))
        for d in (1, 2, 3)},
@@ -276,6 +277,7 @@ LOSSES = {
     "MultiMarginLoss weight": (nn.MultiMarginLoss, {"weight": WEIGHT, "p": 2}, CLASS),
     "MultiLabelSoftMarginLoss": (nn.MultiLabelSoftMarginLoss, {"weight": WEIGHT}, ODDS),
     "TripletMarginLoss": (nn.TripletMarginLoss, {"swap": True}, lambda k: (REAL(k), ODDS(k))),
+    "CTCLoss": (nn.CTCLoss, {}, lambda k: (classes(k, 2) % 2 + 1, (6,), (2,))),
     "TripletMarginWithDistanceLoss": (nn.TripletMarginWithDistanceLoss, {}, lambda k: (REAL(k), ODDS(k))),
     "NLLLoss": (nn.NLLLoss, {}, CLASS), "NLLLoss weight": (nn.NLLLoss, {"weight": WEIGHT, "ignore_index": 2}, CLASS),
 }
@@ -295,7 +297,7 @@ def test_losses(name, reduction):
         def step(x, y):
             optimizer.zero_grad()
             out = model(x)
-            out = out.sigmoid() if cls is nn.BCELoss else out.log_softmax(1) if cls is nn.NLLLoss else out
+            out = out.sigmoid() if cls is nn.BCELoss else out.log_softmax(1) if cls in (nn.NLLLoss, nn.CTCLoss) else out
             loss = criterion(out, *y if isinstance(y, tuple) else [y])
             loss.mean().backward()
             optimizer.step()
