@@ -51,6 +51,9 @@ def same_gradient(ours, theirs, rtol, atol, what=""):
 DELIBERATE = {  # operations that are not compared with PyTorch here, and why
     "floor_divide": "PyTorch's result requires a gradient that its backward then refuses to compute; ours requires none",
     "nextafter": "the same",
+    "histogram": "the same",
+    "unique": "the same",
+    "unique_consecutive": "the same",
 }
 # Of PyTorch, where a program's comparison ends: its wording, and why we don't refuse.
 NOT_REFUSED_HERE = {
