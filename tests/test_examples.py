@@ -69,7 +69,7 @@ def test_compiled_ends_with_the_same_bytes():
 
 
 def test_digits_learns_the_same_compiled():
-    arguments = ["--images", "300", "--epochs", "4"]
+    arguments = ["--images", "400", "--epochs", "5"]
     losses, accuracy = load("digits").main(arguments)
     assert losses[-1] < 0.6 * losses[0] and accuracy > 0.5
     assert load("digits").main([*arguments, "--eager"]) == (losses, accuracy)

@@ -186,6 +186,7 @@ cdef void columns_of(const real* x, Py_ssize_t n, Py_ssize_t channels, Py_ssize_
     cdef real sums[BLOCK]
     cdef real middle[BLOCK]
     cdef real squares[BLOCK]
+    cdef real base[BLOCK]               # the first block's means, from which the others are counted: small numbers round less
     cdef Py_ssize_t i, c, first = 0, rows
     cdef real done, share, off
     while first < n:
@@ -205,17 +206,18 @@ cdef void columns_of(const real* x, Py_ssize_t n, Py_ssize_t channels, Py_ssize_
             squares[c] -= off * sums[c]
         if first == 0:
             for c in range(width):
-                means[c], variances[c] = middle[c], squares[c]
+                base[c], means[c], variances[c] = middle[c], 0, squares[c]
         else:
             done = <real> first
             share = <real> rows / (done + <real> rows)
             for c in range(width):
-                off = middle[c] - means[c]
+                off = middle[c] - base[c] - means[c]
                 means[c] += off * share
                 variances[c] += squares[c] + off * off * done * share
         first += rows
         x += rows * channels
     for c in range(width):
+        means[c] += base[c]
         variances[c] = variances[c] / <real> n
 
 

@@ -101,10 +101,9 @@ cdef inline number lowest(number tag) noexcept nogil:
 
 
 cdef void largest_of_lines(const number* x, number* out, long long* index, const Pool* w, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """A line of windows, tap by tap: each may replace what the taps before have found, by a select: a branch would be guessed."""
-    cdef Py_ssize_t a, b, c, k, at, low, high, line, s = w.stride[2]
+    """A line of windows, tap by tap: each may replace what the taps before have found, by arithmetic: a branch would be guessed."""
+    cdef Py_ssize_t a, b, c, k, at, low, high, line, place, best, s = w.stride[2]
     cdef number value
-    cdef bint better
     for k in range(w.out[2]):
         out[k], index[k] = lowest(out[0]), -1
     for a in range(w.kernel[0]):
@@ -121,10 +120,10 @@ cdef void largest_of_lines(const number* x, number* out, long long* index, const
                 high = w.size[2] + w.padding[2] - c * w.dilation[2]
                 high = min((high + s - 1) // s, w.out[2]) if high > 0 else 0
                 for k in range(low, high):
-                    value = x[at + c * w.dilation[2] + k * s]
-                    better = (value > out[k]) | (value != value) | (index[k] < 0)
-                    out[k] = value if better else out[k]
-                    index[k] = at + c * w.dilation[2] + k * s if better else index[k]
+                    place = at + c * w.dilation[2] + k * s
+                    value, best = x[place], index[k]
+                    best ^= (best ^ place) & -<Py_ssize_t> ((value > out[k]) | (value != value) | (best < 0))
+                    out[k], index[k] = x[best], best
 
 
 cdef Py_ssize_t largest(number tag, const Array* arrays, const Pool* w) noexcept nogil:
