@@ -1124,6 +1124,8 @@ for _k, (_name, _call, _ref, _shape) in enumerate(ARRANGED):
     add(f"{_name}[arranged {_k}]", _call, _ref, (_shape, "real"), second=False)
 
 _ROWS, _PLACES = np.array([2, 0, 2, 1]), np.array([[2, 0, 1], [2, 2, 1]])
+# Tensors made here, outside of what a capture sees.
+_ROWS_T, _PLACES_T, _MASK_T = ag.tensor(_ROWS), ag.tensor(_PLACES), ag.tensor(_PLACES[:1] > 0)
 
 
 def _put_along(x, v, combine):
@@ -1147,25 +1149,25 @@ def _set(x, v, index):
 
 
 INDEXED = [  # op, on tensors x (3, 3) and v, reference, shape of v, more
-    ("scatter", lambda x, v: ag.scatter(x, 0, ag.tensor(_PLACES), v), lambda x, v: _put_along(x, v, lambda a, b: b), (2, 3), {}),
-    ("scatter_add", lambda x, v: ag.scatter_add(x, 0, ag.tensor(_PLACES), v), lambda x, v: _put_along(x, v, np.add), (2, 3), {}),
-    ("scatter_add", lambda x, v: ag.index_add(x, 0, ag.tensor(_ROWS), v), lambda x, v: _added(x, v, _ROWS), (4, 3), {}),
-    ("scatter", lambda x, v: ag.index_copy(x, 1, ag.tensor(_ROWS), v), lambda x, v: _set(x, v, (slice(None), _ROWS)), (3, 4), {}),
-    ("scatter", lambda x, v: x.index_fill(0, ag.tensor(_ROWS[:2]), v), lambda x, v: _set(x, v, _ROWS[:2]), (), {}),
-    ("index_accumulate", lambda x, v: x.index_put((ag.tensor(_ROWS),), v, True), lambda x, v: _added(x, v, _ROWS), (4, 3), {}),
-    ("index_accumulate", lambda x, v: x.index_put((ag.tensor(_ROWS),), v, accumulate=True), lambda x, v: _added(x, v, _ROWS), (3,), {}),
+    ("scatter", lambda x, v: ag.scatter(x, 0, _PLACES_T, v), lambda x, v: _put_along(x, v, lambda a, b: b), (2, 3), {}),
+    ("scatter_add", lambda x, v: ag.scatter_add(x, 0, _PLACES_T, v), lambda x, v: _put_along(x, v, np.add), (2, 3), {}),
+    ("scatter_add", lambda x, v: ag.index_add(x, 0, _ROWS_T, v), lambda x, v: _added(x, v, _ROWS), (4, 3), {}),
+    ("scatter", lambda x, v: ag.index_copy(x, 1, _ROWS_T, v), lambda x, v: _set(x, v, (slice(None), _ROWS)), (3, 4), {}),
+    ("scatter", lambda x, v: x.index_fill(0, _ROWS_T[:2], v), lambda x, v: _set(x, v, _ROWS[:2]), (), {}),
+    ("index_accumulate", lambda x, v: x.index_put((_ROWS_T,), v, True), lambda x, v: _added(x, v, _ROWS), (4, 3), {}),
+    ("index_accumulate", lambda x, v: x.index_put((_ROWS_T,), v, accumulate=True), lambda x, v: _added(x, v, _ROWS), (3,), {}),
 ]
 for _reduce, _combine in [("prod", np.multiply), ("amax", np.maximum), ("amin", np.minimum)]:
-    INDEXED.append(("scatter_reduce", lambda x, v, r=_reduce: x.scatter_reduce(0, ag.tensor(_PLACES), v, r),
+    INDEXED.append(("scatter_reduce", lambda x, v, r=_reduce: x.scatter_reduce(0, _PLACES_T, v, r),
                     lambda x, v, c=_combine: _put_along(x, v, c), (2, 3), {"exact_ties": False}))
 for _k, (_name, _call, _ref, _shape, _more) in enumerate(INDEXED):
     add(f"{_name}[indexed {_k}]", _call, _ref, ((3, 3), "away"), (_shape, "away"), **_more)
 for _name, _call, _ref in [
-    ("gather[index_select]", lambda x: x.index_select(1, ag.tensor(_ROWS)), lambda x: x[:, _ROWS]),
-    ("gather[take_along_dim]", lambda x: ag.take_along_dim(x, ag.tensor(_PLACES), 0), lambda x: np.take_along_axis(x, _PLACES, 0)),
+    ("gather[index_select]", lambda x: x.index_select(1, _ROWS_T), lambda x: x[:, _ROWS]),
+    ("gather[take_along_dim]", lambda x: ag.take_along_dim(x, _PLACES_T, 0), lambda x: np.take_along_axis(x, _PLACES, 0)),
     ("index[take]", lambda x: ag.take(x, ag.tensor([[0, -1], [4, 4]])), lambda x: np.take(x, [[0, -1], [4, 4]])),
-    ("index[masked_select]", lambda x: ag.masked_select(x, ag.tensor(_PLACES[:1] > 0)), lambda x: x[np.broadcast_to(_PLACES[:1] > 0, x.shape)]),
-    ("embedding", lambda w: ag.nn.functional.embedding(ag.tensor(_PLACES), w), lambda w: w[_PLACES]),
+    ("index[masked_select]", lambda x: ag.masked_select(x, _MASK_T), lambda x: x[np.broadcast_to(_PLACES[:1] > 0, x.shape)]),
+    ("embedding", lambda w: ag.nn.functional.embedding(_PLACES_T, w), lambda w: w[_PLACES]),
 ]:
     add(_name, _call, _ref, ((3, 3), "real"))
 
