@@ -59,7 +59,7 @@ LAYERS = {
         (nn.ConvTranspose1d, (3, 2, 3), (2, 3, 4), {"stride": 2}), (nn.ConvTranspose2d, (2, 4, 2), (3, 2, 2, 2), {"groups": 2}),
         (nn.ConvTranspose3d, (1, 2, 2), (3, 1, 2, 2, 2), {}), (nn.Unfold, (2,), (3, 2, 2, 2), {"padding": 1}),
         (nn.Fold, ((2, 3), 2), (3, 4, 2), {}),
-        *((getattr(nn, f"{kind}Pad{n}d"), (1, 0.5) if kind == "Constant" else (1,), (2, 2, *(2,) * n), {})
+        *((getattr(nn, f"{kind}Pad{n}d"), (1, 0.5) if kind == "Constant" else (1,), ((2, 3, 4), (3, 2, 2, 2), (3, 1, 2, 2, 2))[n - 1], {})
           for kind in ("Constant", "Zero", "Reflection", "Replication", "Circular") for n in (1, 2, 3)),
         (nn.MaxPool1d, (2,), (2, 3, 4), {}), (nn.MaxPool2d, (2, 1), (3, 1, 4, 2), {}), (nn.MaxPool3d, (2,), (3, 1, 2, 2, 2), {}),
         (nn.AvgPool1d, (2,), (2, 3, 4), {}), (nn.AvgPool2d, (2, 1, 1), (3, 1, 4, 2), {}), (nn.AvgPool3d, (2,), (3, 1, 2, 2, 2), {}),
