@@ -1083,7 +1083,7 @@ def _tril_like(x):
     return np.tril(x, -1)
 
 
-def _windows(x, axis, size, step):
+def _sliding(x, axis, size, step):
     moved = np.lib.stride_tricks.sliding_window_view(x, size, axis)
     return moved[(slice(None),) * axis + (slice(None, None, step),)]
 
@@ -1093,8 +1093,8 @@ ARRANGED = [  # op, on tensors, reference, shape
     ("narrow", lambda x: ag.narrow(x, 1, 1, 2), lambda x: x[:, 1:3], (2, 4)),
     ("diagonal", lambda x: x.diagonal(), lambda x: np.diagonal(x), (3, 4)),
     ("diagonal", lambda x: ag.diagonal(x, -1, 2, 0), lambda x: np.diagonal(x, -1, 2, 0), (3, 2, 4)),
-    ("unfold", lambda x: x.unfold(0, 3, 1), lambda x: _windows(x, 0, 3, 1), (6,)),
-    ("unfold", lambda x: x.unfold(-2, 2, 2), lambda x: _windows(x, 1, 2, 2), (2, 5, 2)),
+    ("unfold", lambda x: x.unfold(0, 3, 1), lambda x: _sliding(x, 0, 3, 1), (6,)),
+    ("unfold", lambda x: x.unfold(-2, 2, 2), lambda x: _sliding(x, 1, 2, 2), (2, 5, 2)),
     ("triangle", lambda x: ag.tril(x, -1), _tril_like, (3, 4)),
     ("triangle", lambda x: x.triu(1), lambda x: np.triu(x, 1), (2, 3, 3)),
     ("pad", lambda x: ag.nn.functional.pad(x, (1, 2, 0, 1), value=1.5), lambda x: np.pad(x, ((0, 1), (1, 2)), constant_values=1.5), (2, 3)),
