@@ -756,8 +756,7 @@ def test_mygrad_50_results_without_backward_are_freed():
 def test_pytorch_11751_unused_sibling_output():
     a = T([1.0, 2.0], True)
     a0, a1 = a.unbind()
-    if hasattr(a0, "register_hook"):
-        a0.register_hook(lambda g: None)
+    a0.register_hook(lambda g: None)
     a1.backward()
     assert a.grad.tolist() == [0.0, 1.0]
     assert a0.item() == 1.0
@@ -944,3 +943,21 @@ def test_a_repeated_row_and_a_number():
     for f in (lambda x: x + 1, lambda x: 1 - x, lambda x: x != 3.0):
         rows = ag.tensor(row).expand(7, 5000)
         np.testing.assert_array_equal(f(rows).numpy(), f(np.broadcast_to(row, (7, 5000))))
+
+
+def test_pytorch_1381_batch_norm_of_one_value():
+    """One value per channel has no variance to train with: an error, not NaN everywhere."""
+    layer = ag.nn.BatchNorm1d(2)
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        layer(ag.ones(1, 2))
+    assert layer.running_mean.tolist() == [0.0, 0.0]
+    assert layer.eval()(ag.ones(1, 2)).tolist()[0] == pytest.approx([1.0, 1.0], rel=1e-4)
+
+
+def test_functorch_45_compositions():
+    """Nested transformations without confusion of their variables."""
+    F, x = ag.func, ag.tensor(2.0, dtype=ag.float64)
+    assert F.grad(F.grad(lambda t: t**3))(x).item() == 12.0
+    assert F.vmap(F.grad(lambda t: t**3))(ag.tensor([1.0, 2.0])).tolist() == [3.0, 12.0]
+    assert [v.item() for v in F.jvp(F.grad(lambda t: t**3), (x,), (ag.tensor(1.0, dtype=ag.float64),))] == [12.0, 12.0]
+    assert F.grad(lambda a: a * F.grad(lambda b: a + b)(a))(x).item() == 1.0
