@@ -623,7 +623,6 @@ def test_pytorch_1631_gather_with_repeated_indices():
     close(x.grad, [0.5], 1e-15)
 
 
-@pytest.mark.skipif(not hasattr(ag, "sort"), reason="no sort yet")
 @pytest.mark.parametrize("dim", [0, 1])
 def test_hips_349_sort_of_several_dimensions(dim):
     v, w = np.array([[3.0, 1.0, 2.0], [0.5, 0.7, 0.1]]), np.arange(6.0).reshape(2, 3)

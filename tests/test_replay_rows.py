@@ -240,9 +240,6 @@ READERS = {
 @pytest.mark.parametrize("name", READERS)
 def test_rows_that_read_values_are_refused(name):
     x = ag.rand(2, 3) + 1
-    try:
-        READERS[name](x)
-    except AttributeError:
-        pytest.skip("there is no such operation")
+    READERS[name](x)
     with pytest.raises(CaptureError):
         ag.compile(READERS[name])(x)
