@@ -4,6 +4,12 @@ Modules of loops (LEVELLED) are compiled once per instruction-set level from the
 `kernels._<level>_<module>`; `kernels/__init__.py` imports the level that fits the processor.
 The elementwise loops are first generated from the table of operations (autograd_cy/ops).
 Modules are linked into few libraries, `_compiled` and one per level (autograd_cy/library.h).
+
+What keeps the installed size down, in kB of 58 modules that took 5,670: loops for whole vectors only, with few variants
+(kernels/padding.h, ops/codegen.py) -750; few libraries instead of one per module -680; functions of rows from a list -50; -fno-plt -40;
+no signatures in docstrings -30; -fno-tree-vectorize where there is nothing to vectorise -20. Tried, and not worth it:
+-fno-inline-functions and -fno-inline-small-functions (10 each), blocks in simple order (1), -Os for reduce, shape, losses and updates
+(150, but 20 to 50 % slower).
 """
 
 import os
@@ -46,7 +52,8 @@ FLAGS = ["-fno-math-errno", "-fwrapv", *(["-fno-thread-jumps"] if GCC else []), 
 LINUX = sys.platform.startswith("linux")
 if LINUX:
     FLAGS += ["-fno-asynchronous-unwind-tables", "-fno-plt"]          # a twentieth of the installed size, a hundredth
-# Code, constants and tables of addresses share pages, instead of up to 10 kB of padding in each of some 40 modules.
+# Code, constants and tables of addresses share pages. (Tables of addresses as differences, --pack-dyn-relocs=relr, would save 60 kB
+# more and need glibc 2.36.)
 LINK = ["-Wl,-s,-z,noseparate-code,-z,norelro"] if LINUX else []
 X86 = platform.machine().lower() in ("x86_64", "amd64") and sys.platform != "win32"
 LEVELS = {"base": []}
@@ -64,19 +71,19 @@ if SANITIZE:
 HEADERS = [str(p) for p in sorted((PACKAGE / "kernels").glob("*.h"))]
 INCLUDE = [str(PACKAGE / "kernels")]
 
-LEVELLED = ["elementwise", "reduce", "rows", "update", "micro"]
+LEVELLED = ["elementwise", "reduce", "rows", "update", "micro", "windows", "normalize"]
 # The small products may fuse: they promise no bits across levels, as no BLAS does.
 EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
 # Plain loops have nothing to clone or unroll (micro.h says itself what to unroll): a fifth smaller than with -O3 and as fast;
 # small products by a transposed matrix are up to 12 % faster.
-PLAIN_LOOPS = ("loops", "update", "micro")
+PLAIN_LOOPS = ("loops", "update", "micro", "windows", "normalize")
 LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC else [])]
 # Rows: a third smaller than with -O3, as fast or faster (softmax of 10 columns by a fifth), but loops of a few rounds must be unrolled.
 # Reductions need all of -O3 but what clones functions and loops, a third of the size; variance over the first axis loses a tenth.
 LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *(["-fpeel-loops"] if GCC else [])],
                "reduce": ["-O3", *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
                                                          "version-loops-for-strides")] if GCC else [])]}
-VECTORISED = {f"autograd_cy.kernels.{name}" for name in ("integer_loops", "index", "moving", "windows", "pooling", "normalize")}
+VECTORISED = {f"autograd_cy.kernels.{name}" for name in ("integer_loops", "index", "moving", "pooling", "scans", "sorting", "counting")}
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
 BASE_LEVEL = ["-Os"] if X86 else None
 # The tests' doors to raw kernels are part of a build in place, but not of an installed package.
@@ -94,6 +101,10 @@ COLD = {f"autograd_cy.{name}" for name in (
     "engine.creation", "engine.random", "engine.index", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
     "engine.linear_algebra", "engine.rows", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
     "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function", "engine.sorting")}
+# Small functions are still inlined here: a quarter smaller and 5 to 10 % slower than with -O2, which operations of a microsecond can bear.
+WARM = {f"autograd_cy.{name}" for name in (
+    "engine.gather", "engine.routines", "engine.scans", "graph.links", "kernels.lapack", "kernels.spectral")}
+INLINING = ["--param=max-inline-insns-size=8"] if GCC else []
 
 
 def optimisation(name, level=None):
@@ -104,6 +115,8 @@ def optimisation(name, level=None):
         return LEVEL_FLAGS[name]
     if level and name in PLAIN_LOOPS or name in VECTORISED:
         return LOOPS_LEVEL
+    if name in WARM:
+        return ["-Os", *INLINING]
     return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
 
 

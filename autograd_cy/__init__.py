@@ -30,18 +30,23 @@ from .engine.indexing import (
     index_put, index_reduce, masked_scatter, masked_select, put, scatter_reduce, take, take_along_dim,
 )
 from .engine.joins import cat, chunk, split, stack, unbind
+from .engine.making import (
+    empty_strided, frombuffer, get_rng_state, initial_seed, logspace, multinomial, normal, poisson, randint_like, scalar_tensor, seed,
+    set_rng_state,
+)
 from .engine.methods import add, broadcast_to, div, from_dlpack, sub
 from .engine.linear_names import (
-    cholesky, cholesky_inverse, cholesky_solve, det, einsum, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
+    cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
     slogdet, svd, triangular_solve,
 )
 from .engine.matrix_products import (
-    addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, ger, inner, kron, outer, pdist, tensordot, trace,
-    vander, vdot,
+    addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, einsum, ger, inner, kron, outer, pdist, tensordot,
+    trace, vander, vdot,
 )
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .engine.node import set_record_lines
-from .engine.products import bmm, dot, linear, matmul, mm, mv
+from .engine.named_products import bmm, dot, mm, mv
+from .engine.products import linear, matmul
 from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,
@@ -100,7 +105,7 @@ class _Later(type(_elementwise)):
         return getattr(module, attribute)
 
 
-for _name in ("data", "utils", "tools", "linalg", "special", "graph", "func"):
+for _name in ("data", "utils", "tools", "linalg", "special", "random", "graph", "func"):
     if _name not in globals():
         globals()[_name] = _Later(f"{__name__}.{_name}")
 
@@ -111,6 +116,13 @@ def compile(step=None, *, fast=False, without=(), show=None):
 
     globals()["compile"] = compile
     return compile(step, fast=fast, without=without, show=show)
+
+
+def explain_grad(loss, param):
+    """graph.explain_grad: why `param` has no gradient, in a sentence; loss: the tensor, or a function that computes it."""
+    from .graph.explain import explain_grad
+
+    return explain_grad(loss, param)
 
 
 def cond(pred, true_fn, false_fn, operands=()):

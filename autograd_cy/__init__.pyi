@@ -2,6 +2,8 @@
 #
 # Relies on the stubs of the layers. Users' type checkers rely on it. The functions of elementwise rows are a section that
 # ops/stubs.py writes; what is imported outside it is not written there.
+#
+# Above 500 lines because every public name has its line.
 
 from builtins import float as _float
 from builtins import str as _str
@@ -11,6 +13,7 @@ from . import data as data
 from . import func as func
 from . import graph as graph
 from . import linalg as linalg
+from . import random as random
 from . import special as special
 from . import nn as nn
 from . import ops as ops
@@ -97,9 +100,52 @@ from .engine.methods import (
     broadcast_to as broadcast_to,
     div as div,
     from_dlpack as from_dlpack,
-    narrow as narrow,
-    select as select,
     sub as sub,
+)
+from .engine.linear_names import (
+    cholesky as cholesky,
+    cholesky_inverse as cholesky_inverse,
+    cholesky_solve as cholesky_solve,
+    det as det,
+    inverse as inverse,
+    logdet as logdet,
+    lu_solve as lu_solve,
+    lu_unpack as lu_unpack,
+    matrix_exp as matrix_exp,
+    matrix_power as matrix_power,
+    pinverse as pinverse,
+    qr as qr,
+    slogdet as slogdet,
+    svd as svd,
+    triangular_solve as triangular_solve,
+)
+from .engine.matrix_products import (
+    addbmm as addbmm,
+    addmv as addmv,
+    addr as addr,
+    baddbmm as baddbmm,
+    cdist as cdist,
+    chain_matmul as chain_matmul,
+    corrcoef as corrcoef,
+    cov as cov,
+    cross as cross,
+    ger as ger,
+    inner as inner,
+    pdist as pdist,
+    tensordot as tensordot,
+    vander as vander,
+    vdot as vdot,
+)
+from .engine.named_products import (
+    addmm as addmm,
+    bmm as bmm,
+    dot as dot,
+    einsum as einsum,
+    kron as kron,
+    mm as mm,
+    mv as mv,
+    outer as outer,
+    trace as trace,
 )
 from .engine.modes import (
     enable_grad as enable_grad,
@@ -135,12 +181,20 @@ from .engine.reduce import (
     max as max,
     mean as mean,
     min as min,
+    nansum as nansum,
     norm as norm,
     prod as prod,
     softmax as softmax,
     std as std,
     sum as sum,
     var as var,
+)
+from .engine.scans import (
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    logcumsumexp as logcumsumexp,
 )
 from .engine.scipy_functions import (
     gammainc as _gammainc,
@@ -165,6 +219,38 @@ from .engine.shape import (
     transpose as transpose,
     unsqueeze as unsqueeze,
 )
+from .engine.sorting import (
+    argsort as argsort,
+    bucketize as bucketize,
+    kthvalue as kthvalue,
+    median as median,
+    mode as mode,
+    msort as msort,
+    nanmedian as nanmedian,
+    searchsorted as searchsorted,
+    sort as sort,
+    topk as topk,
+)
+from .engine.statistics import (
+    aminmax as aminmax,
+    argwhere as argwhere,
+    bincount as bincount,
+    count_nonzero as count_nonzero,
+    cumulative_trapezoid as cumulative_trapezoid,
+    diff as diff,
+    histc as histc,
+    histogram as histogram,
+    isin as isin,
+    nanmean as nanmean,
+    nanquantile as nanquantile,
+    quantile as quantile,
+    std_mean as std_mean,
+    trapezoid as trapezoid,
+    trapz as trapz,
+    unique as unique,
+    unique_consecutive as unique_consecutive,
+    var_mean as var_mean,
+)
 from .engine.tensor import Tensor as Tensor
 from .engine.types import (
     can_cast as can_cast,
@@ -179,6 +265,7 @@ from .engine.types import (
     result_type as result_type,
 )
 from .graph import compile as compile, cond as cond, scan as scan, while_loop as while_loop
+from .graph.explain import explain_grad as explain_grad
 from .kernels.gemm import (
     get_num_threads as get_num_threads,
     set_num_threads as set_num_threads,
@@ -205,8 +292,94 @@ from .engine.methods import div as _div
 from .engine.shape import transpose as _transpose
 from .engine.joins import cat as _cat
 from .engine.selection import clamp as _clamp
-from .engine.products import matmul as _matmul
+from .engine.joins import split as _split
+from .engine.shape import movedim as _movedim
+from .engine.arrange import vstack as _vstack
 
+from .engine.arrange import (
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    block_diag as block_diag,
+    broadcast_shapes as broadcast_shapes,
+    broadcast_tensors as broadcast_tensors,
+    cartesian_prod as cartesian_prod,
+    column_stack as column_stack,
+    combinations as combinations,
+    diag as diag,
+    diag_embed as diag_embed,
+    diagflat as diagflat,
+    diagonal_scatter as diagonal_scatter,
+    dsplit as dsplit,
+    dstack as dstack,
+    flip as flip,
+    fliplr as fliplr,
+    flipud as flipud,
+    hsplit as hsplit,
+    hstack as hstack,
+    meshgrid as meshgrid,
+    ravel as ravel,
+    repeat_interleave as repeat_interleave,
+    roll as roll,
+    rot90 as rot90,
+    select_scatter as select_scatter,
+    slice_scatter as slice_scatter,
+    tensor_split as tensor_split,
+    tile as tile,
+    tril as tril,
+    tril_indices as tril_indices,
+    triu as triu,
+    triu_indices as triu_indices,
+    vsplit as vsplit,
+    vstack as vstack,
+)
+from .engine.gather import (
+    index_add as index_add,
+    index_copy as index_copy,
+    index_fill as index_fill,
+    index_select as index_select,
+    scatter as scatter,
+    scatter_add as scatter_add,
+)
+from .engine.index import (
+    index_put_ as index_put_,
+)
+from .engine.indexing import (
+    index_put as index_put,
+    index_reduce as index_reduce,
+    masked_scatter as masked_scatter,
+    masked_select as masked_select,
+    put as put,
+    scatter_reduce as scatter_reduce,
+    take as take,
+    take_along_dim as take_along_dim,
+)
+from .engine.making import (
+    empty_strided as empty_strided,
+    frombuffer as frombuffer,
+    get_rng_state as get_rng_state,
+    initial_seed as initial_seed,
+    logspace as logspace,
+    multinomial as multinomial,
+    normal as normal,
+    poisson as poisson,
+    randint_like as randint_like,
+    scalar_tensor as scalar_tensor,
+    seed as seed,
+    set_rng_state as set_rng_state,
+)
+from .engine.shape import (
+    adjoint as adjoint,
+    unflatten as unflatten,
+)
+from .engine.windows import (
+    as_strided as as_strided,
+    diagonal as diagonal,
+)
+from .engine.shape import (
+    narrow as narrow,
+    select as select,
+)
 # elementwise rows: begin (written by ops/stubs.py)
 from .engine.elementwise import (
     mul as mul,
@@ -413,7 +586,7 @@ swapaxes = _transpose
 concat = _cat
 concatenate = _cat
 clip = _clamp
-mm = _matmul
-bmm = _matmul
-dot = _matmul
-mv = _matmul
+row_stack = _vstack
+moveaxis = _movedim
+swapdims = _transpose
+split_with_sizes = _split

@@ -10,7 +10,7 @@ from importlib.util import spec_from_file_location
 from . import _compiled
 
 DIRECTORY = os.path.dirname(__file__) + os.sep           # of the package: what its frames' filenames begin with
-_where = {}       # full name of a module -> its library
+_where: dict = {}       # full name of a module -> its library
 
 
 class _Finder:

@@ -4,10 +4,8 @@ Relies on the engine. LinAlgError is what singular matrices and the like raise, 
 """
 
 from .array.errors import LinAlgError
-from .engine.linear_algebra import (
-    cholesky, cholesky_ex, det, eigh, eigvalsh, inv, inv_ex, lu_factor, lu_factor_ex, matrix_exp, qr, slogdet, solve, solve_ex,
-    solve_triangular, svd, svdvals,
-)
+from .engine.decompositions import eigh, eigvalsh, lu_factor, lu_factor_ex, matrix_exp, qr, svd, svdvals
+from .engine.linear_algebra import cholesky, cholesky_ex, det, inv, inv_ex, slogdet, solve, solve_ex, solve_triangular
 from .engine.matrix_functions import (
     cond, diagonal, eig, eigvals, lstsq, lu, lu_solve, matrix_norm, matrix_power, matrix_rank, norm, pinv, tensorinv, tensorsolve,
     vector_norm,

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from scipy import integrate, special, stats
+from scipy.linalg import expm as scipy_expm
+from scipy.linalg import lu as scipy_lu
 
 import autograd_cy as ag
 
@@ -647,6 +649,7 @@ for _a, _b in [
 add("matmul[public]", public("matmul"), np.matmul, ((2, 3), "real"), ((3, 4), "real"))
 add("matmul[a.T@b]", lambda a, b: a.t() @ b, lambda a, b: a.T @ b, ((3, 2), "real"), ((3, 4), "real"))
 add("matmul[a@b.T]", lambda a, b: a @ b.T, lambda a, b: a @ b.T, ((2, 3), "real"), ((4, 3), "real"))
+FIRST_PRODUCT = len(SAMPLES)
 # 8 on the diagonal keeps the matrices regular.
 for _shape in ((3, 3), (2, 3, 3)):
     add(
@@ -655,6 +658,138 @@ for _shape in ((3, 3), (2, 3, 3)):
         lambda a: np.linalg.inv(a + np.eye(3, dtype=a.dtype) * 8),
         (_shape, "real"),
     )
+
+
+def regular(f, module):
+    """f of matrices made regular: 8 on the diagonal."""
+    return lambda a, *more: f(a + module.eye(a.shape[-1], dtype=a.dtype) * 8, *more)
+
+
+def definite(f, module):
+    """f of positive-definite matrices."""
+    return lambda a, *more: f(
+        (a @ a.swapaxes(-1, -2) + module.eye(a.shape[-1], dtype=a.dtype) * 4) / 4,
+        *more,
+    )
+
+
+def symmetric(f):
+    return lambda a: f(a + a.swapaxes(-1, -2))
+
+
+def on_matrices(name, f, reference, *inputs, made=regular, op=None, **more):
+    """Samples of linear algebra: 1 and 2 matrices at a time."""
+    for batch in ((), (2,)):
+        add(
+            f"{name}[{len(batch)}]",
+            made(f, ag),
+            made(reference, np),
+            *((batch + shape, "real") for shape in inputs),
+            op=op or name.split("[")[0],
+            tol={"float32": (2e-4, 1e-4)},
+            **more,
+        )
+
+
+def as_is(f, module):
+    return f
+
+
+def separate(f, module):
+    """f of matrices of full rank whose singular values, rows and columns differ."""
+    return lambda a, *more: f(a + module.eye(*a.shape[-2:], dtype=a.dtype) * (4 * module.arange(1, a.shape[-1] + 1)), *more)
+
+
+def triangle(a, b, upper):
+    return np.linalg.solve(np.triu(a) if upper else np.tril(a), b)
+
+
+def lowest_form(u, s, vh):
+    """What does not depend on the signs of singular vectors."""
+    return (u * np.exp(s / 4)[..., None, :]) @ vh
+
+
+on_matrices("solve", lambda a, b: ag.linalg.solve(a, b), np.linalg.solve, (3, 3), (3, 2))
+on_matrices(
+    "solve[right]",
+    lambda a, b: ag.linalg.solve(a, b, left=False),
+    lambda a, b: b @ np.linalg.inv(a),
+    (3, 3),
+    (2, 3),
+)
+on_matrices("solve[vector]", lambda a, b: ag.linalg.solve(a, b), lambda a, b: np.linalg.solve(a, b[..., None])[..., 0], (3, 3), (3,))
+for _upper in (False, True):
+    on_matrices(
+        f"solve_triangular[{'upper' if _upper else 'lower'}]",
+        functools.partial(lambda a, b, upper: ag.linalg.solve_triangular(a, b, upper=upper), upper=_upper),
+        functools.partial(triangle, upper=_upper),
+        (3, 3),
+        (3, 2),
+    )
+on_matrices("det", lambda a: ag.linalg.det(a / 8), lambda a: np.linalg.det(a / 8), (3, 3))
+on_matrices("det[any]", lambda a: ag.linalg.det(a), np.linalg.det, (4, 4), made=as_is)
+on_matrices("slogdet", lambda a: ag.linalg.slogdet(a).logabsdet, lambda a: np.linalg.slogdet(a)[1], (3, 3))
+on_matrices("cholesky", lambda a: ag.linalg.cholesky(a), np.linalg.cholesky, (3, 3), made=definite)
+on_matrices(
+    "cholesky[upper]", lambda a: ag.linalg.cholesky(a, upper=True), lambda a: np.linalg.cholesky(a).swapaxes(-1, -2), (3, 3), made=definite
+)
+on_matrices("lu_factor", lambda a: ag.linalg.lu_factor(a).LU, np.vectorize(
+    lambda a: np.tril(scipy_lu(a)[1], -1) + scipy_lu(a)[2], signature="(n,n)->(n,n)"), (3, 3))
+on_matrices("qr", lambda a: ag.linalg.qr(a).R.abs(), lambda a: np.abs(np.linalg.qr(a)[1]), (4, 3), made=separate)
+on_matrices("qr[wide]", lambda a: ag.linalg.qr(a).R.abs(), lambda a: np.abs(np.linalg.qr(a)[1]), (2, 4), made=separate)
+on_matrices("svd", lambda a: ag.linalg.svdvals(a), lambda a: np.linalg.svd(a, compute_uv=False), (4, 3), made=separate)
+on_matrices(
+    "svd[vectors]",
+    lambda a: (lambda u, s, vh: (u * (s / 4).exp().unsqueeze(-2)) @ vh)(*ag.linalg.svd(a, full_matrices=False)),
+    lambda a: lowest_form(*np.linalg.svd(a, full_matrices=False)),
+    (3, 4),
+    made=separate,
+)
+on_matrices("eigh", lambda a: ag.linalg.eigvalsh(a), np.linalg.eigvalsh, (3, 3), made=lambda f, module: separate(symmetric(f), module))
+on_matrices(
+    "eigh[vectors]",
+    lambda a: (lambda s, u: (u * (s / 4).exp().unsqueeze(-2)) @ u.mT)(*ag.linalg.eigh(a)),
+    lambda a: (lambda s, u: lowest_form(u, s, u.swapaxes(-1, -2)))(*np.linalg.eigh(a)),
+    (3, 3),
+    made=lambda f, module: separate(symmetric(f), module),
+)
+on_matrices("pinv", lambda a: ag.linalg.pinv(a), np.linalg.pinv, (4, 3), made=separate)
+on_matrices("lstsq", lambda a, b: ag.linalg.lstsq(a, b).solution, lambda a, b: np.linalg.pinv(a) @ b, (4, 3), (4, 2), made=separate)
+on_matrices("matrix_exp", lambda a: ag.linalg.matrix_exp(a), np.vectorize(scipy_expm, signature="(n,n)->(n,n)"), (3, 3), made=as_is)
+on_matrices("matrix_power", lambda a: ag.linalg.matrix_power(a / 8, -3), lambda a: np.linalg.matrix_power(a / 8, -3), (3, 3))
+for _ord in ("fro", "nuc", 2, -2, 1, -1, np.inf, -np.inf):
+    on_matrices(
+        f"matrix_norm[{_ord}]",
+        functools.partial(lambda a, ord: ag.linalg.matrix_norm(a, ord), ord=_ord),
+        functools.partial(lambda a, ord: np.linalg.matrix_norm(a, ord=ord), ord=_ord),
+        (3, 4),
+        made=separate,
+    )
+add("bmm", public("bmm"), np.matmul, ((2, 2, 3), "real"), ((2, 3, 2), "real"))
+add("mv", public("mv"), np.matmul, ((2, 3), "real"), ((3,), "real"))
+add("dot", public("dot"), np.dot, ((3,), "real"), ((3,), "real"))
+add("outer", public("outer"), np.outer, ((2,), "real"), ((3,), "real"))
+add("addmm", public("addmm", beta=0.5, alpha=2), lambda c, a, b: 0.5 * c + 2 * a @ b, ((2,), "real"), ((3, 2), "real"), ((2, 2), "real"))
+add("kron", public("kron"), np.kron, ((2, 3), "real"), ((3, 2), "real"))
+add("cross", public("linalg.cross"), np.cross, ((2, 3), "real"), ((2, 3), "real"))
+add("tensordot", public("tensordot"), np.tensordot, ((2, 3, 2), "real"), ((3, 2, 2), "real"))
+add("trace", public("trace"), np.trace, ((3, 2), "real"))
+add("cov", public("cov"), np.cov, ((2, 4), "real"), tol={"float32": (1e-4, 1e-5)})
+for _equation, *_shapes in (
+    ("ij,jk->ik", (2, 3), (3, 2)),
+    ("ii->i", (3, 3)),
+    ("bij,bkj,k->bi", (2, 2, 3), (2, 3, 3), (3,)),
+    ("...i,ij->...j", (2, 2, 3), (3, 2)),
+    ("iji->j", (2, 3, 2)),
+):
+    add(
+        f"einsum[{_equation}]",
+        functools.partial(lambda *a, equation: ag.einsum(equation, *a), equation=_equation),
+        functools.partial(lambda *a, equation: np.einsum(equation, *a), equation=_equation),
+        *((s, "real") for s in _shapes),
+    )
+# Their results differ in the last bits between levels of the instruction set, since small products may fuse.
+PRODUCTS = {s.op for s in SAMPLES[FIRST_PRODUCT:]} | {"linear", "matmul"}
 add("linear", public("nn.functional.linear"), lambda x, w, b: x @ w.T + b, ((4, 3), "real"), ((2, 3), "real"), ((2,), "real"))
 add("linear[no_bias]", public("nn.functional.linear"), lambda x, w: x @ w.T, ((4, 3), "real"), ((2, 3), "real"))
 add(
@@ -939,6 +1074,102 @@ for _dim, _index in [(0, np.array([[0, 2, 1], [1, 1, 0]])), (1, np.array([[0, 0]
         ((3, 4), "real"),
         second=False,
     )
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shapes made of others, and indices along one dimension
+
+
+def _tril_like(x):
+    return np.tril(x, -1)
+
+
+def _sliding(x, axis, size, step):
+    moved = np.lib.stride_tricks.sliding_window_view(x, size, axis)
+    return moved[(slice(None),) * axis + (slice(None, None, step),)]
+
+
+ARRANGED = [  # op, on tensors, reference, shape
+    ("select", lambda x: x.select(1, -1), lambda x: x[:, -1], (2, 3, 2)),
+    ("narrow", lambda x: ag.narrow(x, 1, 1, 2), lambda x: x[:, 1:3], (2, 4)),
+    ("diagonal", lambda x: x.diagonal(), lambda x: np.diagonal(x), (3, 4)),
+    ("diagonal", lambda x: ag.diagonal(x, -1, 2, 0), lambda x: np.diagonal(x, -1, 2, 0), (3, 2, 4)),
+    ("unfold", lambda x: x.unfold(0, 3, 1), lambda x: _sliding(x, 0, 3, 1), (6,)),
+    ("unfold", lambda x: x.unfold(-2, 2, 2), lambda x: _sliding(x, 1, 2, 2), (2, 5, 2)),
+    ("triangle", lambda x: ag.tril(x, -1), _tril_like, (3, 4)),
+    ("triangle", lambda x: x.triu(1), lambda x: np.triu(x, 1), (2, 3, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (1, 2, 0, 1), value=1.5), lambda x: np.pad(x, ((0, 1), (1, 2)), constant_values=1.5), (2, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (-1, 1)), lambda x: np.pad(x[:, 1:], ((0, 0), (0, 1))), (2, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (2, 1), mode="reflect"), lambda x: np.pad(x, ((0, 0), (2, 1)), mode="reflect"), (2, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (2, 4), mode="replicate"), lambda x: np.pad(x, ((0, 0), (2, 4)), mode="edge"), (2, 3)),
+    ("pad", lambda x: ag.nn.functional.pad(x, (3, 1), mode="circular"), lambda x: np.pad(x, ((0, 0), (3, 1)), mode="wrap"), (2, 3)),
+    ("repeat", lambda x: x.repeat(2, 1, 3), lambda x: np.tile(x, (2, 1, 3)), (2, 3)),
+    ("tile", lambda x: ag.tile(x, (2,)), lambda x: np.tile(x, 2), (2, 3)),
+    ("repeat_interleave", lambda x: x.repeat_interleave(2, 1), lambda x: np.repeat(x, 2, 1), (2, 3)),
+    ("repeat_interleave", lambda x: ag.repeat_interleave(x, ag.tensor([2, 0, 1]), 1), lambda x: np.repeat(x, [2, 0, 1], 1), (2, 3)),
+    ("flip", lambda x: x.flip(0, -1), lambda x: np.flip(x, (0, -1)), (2, 3)),
+    ("roll", lambda x: x.roll((1, -2), (0, 1)), lambda x: np.roll(x, (1, -2), (0, 1)), (2, 3)),
+    ("roll", lambda x: ag.roll(x, 4), lambda x: np.roll(x, 4), (2, 3)),
+    ("rot90", lambda x: ag.rot90(x), np.rot90, (2, 3)),
+    ("diag", lambda x: ag.diag(x, 1), lambda x: np.diag(x, 1), (3,)),
+    ("diag_embed", lambda x: ag.diag_embed(x), lambda x: np.stack([np.diag(r) for r in x]), (2, 3)),
+    ("as_strided", lambda x: x.contiguous().as_strided((3, 2), (1, 2), 1), lambda x: x.reshape(-1)[[[1, 3], [2, 4], [3, 5]]], (2, 3)),
+    ("unflatten", lambda x: x.unflatten(1, (2, -1)), lambda x: x.reshape(2, 2, 3), (2, 6)),
+    ("tensor_split", lambda x: ag.tensor_split(x, 3), lambda x: tuple(np.array_split(x, 3)), (5, 2)),
+    ("block_diag", lambda x: ag.block_diag(x, x), lambda x: np.block([[x, np.zeros_like(x)], [np.zeros_like(x), x]]), (2, 3)),
+    ("meshgrid", lambda x: ag.meshgrid(x, x, indexing="xy"), lambda x: tuple(np.meshgrid(x, x)), (3,)),
+    ("hstack", lambda x: ag.hstack((x, x)), lambda x: np.hstack((x, x)), (2, 3)),
+    ("column_stack", lambda x: ag.column_stack((x, x)), lambda x: np.column_stack((x, x)), (3,)),
+]
+for _k, (_name, _call, _ref, _shape) in enumerate(ARRANGED):
+    add(f"{_name}[arranged {_k}]", _call, _ref, (_shape, "real"), second=False)
+
+_ROWS, _PLACES = np.array([2, 0, 2, 1]), np.array([[2, 0, 1], [2, 2, 1]])
+# Tensors made here, outside of what a capture sees.
+_ROWS_T, _PLACES_T, _MASK_T = ag.tensor(_ROWS), ag.tensor(_PLACES), ag.tensor(_PLACES[:1] > 0)
+
+
+def _put_along(x, v, combine):
+    """The elements of v combined with those of x at _PLACES along axis 0, one after the other."""
+    x = x.copy()
+    for (i, j), value in np.ndenumerate(v):
+        x[_PLACES[i, j], j] = combine(x[_PLACES[i, j], j], value)
+    return x
+
+
+def _added(x, v, index):
+    x = x.copy()
+    np.add.at(x, index, v)
+    return x
+
+
+def _set(x, v, index):
+    x = x.copy()
+    x[index] = v
+    return x
+
+
+INDEXED = [  # op, on tensors x (3, 3) and v, reference, shape of v, more
+    ("scatter", lambda x, v: ag.scatter(x, 0, _PLACES_T, v), lambda x, v: _put_along(x, v, lambda a, b: b), (2, 3), {}),
+    ("scatter_add", lambda x, v: ag.scatter_add(x, 0, _PLACES_T, v), lambda x, v: _put_along(x, v, np.add), (2, 3), {}),
+    ("scatter_add", lambda x, v: ag.index_add(x, 0, _ROWS_T, v), lambda x, v: _added(x, v, _ROWS), (4, 3), {}),
+    ("scatter", lambda x, v: ag.index_copy(x, 1, _ROWS_T, v), lambda x, v: _set(x, v, (slice(None), _ROWS)), (3, 4), {}),
+    ("scatter", lambda x, v: x.index_fill(0, _ROWS_T[:2], v), lambda x, v: _set(x, v, _ROWS[:2]), (), {}),
+    ("index_accumulate", lambda x, v: x.index_put((_ROWS_T,), v, True), lambda x, v: _added(x, v, _ROWS), (4, 3), {}),
+    ("index_accumulate", lambda x, v: x.index_put((_ROWS_T,), v, accumulate=True), lambda x, v: _added(x, v, _ROWS), (3,), {}),
+]
+for _reduce, _combine in [("prod", np.multiply), ("amax", np.maximum), ("amin", np.minimum)]:
+    INDEXED.append(("scatter_reduce", lambda x, v, r=_reduce: x.scatter_reduce(0, _PLACES_T, v, r),
+                    lambda x, v, c=_combine: _put_along(x, v, c), (2, 3), {"exact_ties": False}))
+for _k, (_name, _call, _ref, _shape, _more) in enumerate(INDEXED):
+    add(f"{_name}[indexed {_k}]", _call, _ref, ((3, 3), "away"), (_shape, "away"), **_more)
+for _name, _call, _ref in [
+    ("gather[index_select]", lambda x: x.index_select(1, _ROWS_T), lambda x: x[:, _ROWS]),
+    ("gather[take_along_dim]", lambda x: ag.take_along_dim(x, _PLACES_T, 0), lambda x: np.take_along_axis(x, _PLACES, 0)),
+    ("index[take]", lambda x: ag.take(x, ag.tensor([[0, -1], [4, 4]])), lambda x: np.take(x, [[0, -1], [4, 4]])),
+    ("index[masked_select]", lambda x: ag.masked_select(x, _MASK_T), lambda x: x[np.broadcast_to(_PLACES[:1] > 0, x.shape)]),
+    ("embedding", lambda w: ag.nn.functional.embedding(_PLACES_T, w), lambda w: w[_PLACES]),
+]:
+    add(_name, _call, _ref, ((3, 3), "real"))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -623,6 +623,12 @@ def test_custom_op_of_several_results(engine):
     x.sum().backward()
     np.testing.assert_allclose(r.grad.numpy(), np.cos([0.3, 0.9]))
     assert x.grad_fn is y.grad_fn and x.grad_fn.name() == "OwnPolarBackward"
+    g, = ag.autograd.grad(own_polar(r, phi)[0].sum(), r, create_graph=True)         # cos(phi), which was computed on the way
+    with pytest.raises(RuntimeError, match="computed on the way"):
+        g.sum().backward()
+    outside = ag.tensor([2.0, 3.0], dtype=ag.float64)
+    around = ag.custom_op(lambda x: (x * x * outside, lambda g: g * 2 * x * outside))
+    assert ag.autograd.gradgradcheck(around, (r,))
 
 
 def test_custom_op_refuses():
@@ -705,3 +711,56 @@ def test_against_pytorch(engine):
     theirs = torch_program(torch, torch.autograd.Function, torch.autograd.function.once_differentiable)
     np.testing.assert_allclose(np.array(ours[0]), np.array(theirs[0]), rtol=1e-12)
     assert ours[1:] == theirs[1:]
+
+
+# ---- in captures
+
+def test_captured_functions_of_the_users():
+    x, w = leaf([[0.3, -0.7], [0.5, 1.2]]), leaf([[0.9, 0.4], [-0.6, 0.8]])
+
+    def function(x, w):
+        s, c = SinCos.apply(own_product(x, w) * 0.5)
+        return (Cube.apply(s) + own_exp(c * Affine.apply(x, w, 2.0))).sum()
+
+    def step(x):
+        w.grad = None
+        loss = function(x, w)
+        loss.backward()
+        return loss
+
+    expected = [t.tolist() for t in ag.autograd.grad(function(x, w), [x, w])]
+    captured = ag.compile(function)
+    for _ in range(4):
+        assert [t.tolist() for t in ag.autograd.grad(captured(x, w), [x, w])] == expected
+    assert ag.autograd.gradgradcheck(captured, (x, w))
+    captured = ag.compile(step)
+    for _ in range(4):
+        captured(x.detach())
+        assert w.grad.tolist() == expected[1]
+
+    class Numpy(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return ag.from_numpy(x.detach().numpy() * 2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    with pytest.raises(RuntimeError, match="numpy"):
+        ag.compile(lambda x: Numpy.apply(x))(x)
+
+    class Hidden(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.kept = [[[[[[[x.exp()]]]]]]]
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.kept[0][0][0][0][0][0][0]
+
+    captured = ag.compile(lambda x: Hidden.apply(x))
+    with pytest.raises(RuntimeError, match="save_for_backward"):
+        for _ in range(4):
+            captured(x).sum().backward()

@@ -66,3 +66,10 @@ def test_readme_runs(capsys):
 def test_compiled_ends_with_the_same_bytes():
     same, losses = load("compiled").main(["--epochs", "60", "--models", "3"])
     assert same and losses.shape == (3, 60) and (losses[:, -1] < losses[:, 0]).all()
+
+
+def test_digits_learns_the_same_compiled():
+    arguments = ["--images", "400", "--epochs", "5"]
+    losses, accuracy = load("digits").main(arguments)
+    assert losses[-1] < 0.6 * losses[0] and accuracy > 0.5
+    assert load("digits").main([*arguments, "--eager"]) == (losses, accuracy)

@@ -617,3 +617,89 @@ def test_detect_anomaly(engine):
     with ag.autograd.set_detect_anomaly(True):
         pass
     (x * float("nan")).sum().backward()
+
+
+# ---- in captures
+
+def trained(compiled, with_hooks):
+    """Losses of a step with hooks of all kinds, which come and go."""
+    ag.manual_seed(0)
+    model = ag.nn.Sequential(ag.nn.Linear(2, 4), ag.nn.Tanh(), ag.nn.Linear(4, 1))
+    optimizer = ag.optim.SGD(model.parameters(), lr=0.1)
+    x, y = ag.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), ag.tensor([[0.0], [1.0], [1.0], [0.0]])
+    handles, factor = [], 0.5
+    for p in model.parameters() if with_hooks else ():
+        handles.append(p.register_hook(lambda g: g * factor))
+        handles.append(p.register_post_accumulate_grad_hook(lambda t: (t.grad.mul_(3.0), None)[1]))
+
+    def step(x, y):
+        optimizer.zero_grad()
+        h = model[0](x)
+        h.register_hook(lambda g: g.clamp(-0.1, 0.1))
+        h.grad_fn.register_prehook(lambda g: (g[0] * 1.5,))
+        loss = (model[2](model[1](h)) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = ag.compile(step) if compiled else step
+    losses = [run(x, y).item() for _ in range(4)]
+    for handle in handles:
+        handle.remove()
+    losses += [run(x, y).item() for _ in range(4)]
+    with model[0].weight.register_hook(lambda g: g * 0):
+        losses += [run(x, y).item() for _ in range(4)]
+    losses += [run(x, y).item() for _ in range(4)]
+    factor = 0.25
+    return losses, model[0].weight.tolist()
+
+
+@pytest.mark.parametrize("with_hooks", [False, True])
+def test_captured_steps_have_their_hooks(with_hooks):
+    assert trained(True, with_hooks) == trained(False, with_hooks)
+
+
+def test_captured_functions_leave_the_hooks_of_leaves_to_the_pass_around_them():
+    found = []
+    for compiled in (False, True):
+        w = leaf([1.0, 2.0])
+        w.register_hook(lambda g: g * 10)
+        f = ag.compile(lambda x, w=w: (x * w).sum()) if compiled else lambda x, w=w: (x * w).sum()
+        for _ in range(4):
+            (f(ag.tensor([3.0, 4.0], dtype=ag.float64)) + w.sum()).backward()
+        found.append(w.grad.tolist())
+    assert found[0] == found[1] == [160.0, 200.0]
+
+
+def test_captures_refuse_what_a_replay_would_not_do():
+    log = []
+    w = leaf([1.0])
+
+    def logs(x):
+        h = w * x
+        h.register_hook(lambda g: log.append(1))
+        h.sum().backward()
+        return h.detach()
+
+    def registers(x):
+        with w.register_hook(lambda g: g * 2):
+            (w * x).sum().backward()
+        return x * 1
+
+    def goes_back(x):
+        (x * x).sum().backward()
+        return x.detach() * 1
+
+    x = ag.ones(1, dtype=ag.float64)
+    for step in (logs, registers):
+        with pytest.raises(RuntimeError, match="itself changes what it reads"):
+            ag.compile(step)(x)
+    argument = leaf([1.0])
+    argument.register_hook(lambda g: g)
+    with pytest.raises(RuntimeError, match="argument that has hooks"):
+        ag.compile(goes_back)(argument)
+    captured = ag.compile(goes_back)
+    for _ in range(4):
+        captured(leaf([1.0]))
+    with pytest.raises(RuntimeError, match="argument that has hooks"):
+        captured(argument)

@@ -531,7 +531,7 @@ def test_trace_says_what_the_engine_does_around_rules():
     assert [c.rule for c in add.contributions] == ["g", "g, summed to (3,)"]
     a, c = x.unbind()
     pieces = trace_backward(c.sum())[-1]
-    assert pieces.gradients[0] is None and pieces.gradients[1].shape == (1, 3) and "none, " in str(pieces)
+    assert pieces.gradients[0] is None and pieces.gradients[1].shape == (3,) and "none, " in str(pieces)
 
 
 def test_retained_gradients_and_nested_passes_during_a_trace():

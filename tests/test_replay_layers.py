@@ -59,6 +59,8 @@ LAYERS = {
         (nn.ConvTranspose1d, (3, 2, 3), (2, 3, 4), {"stride": 2}), (nn.ConvTranspose2d, (2, 4, 2), (3, 2, 2, 2), {"groups": 2}),
         (nn.ConvTranspose3d, (1, 2, 2), (3, 1, 2, 2, 2), {}), (nn.Unfold, (2,), (3, 2, 2, 2), {"padding": 1}),
         (nn.Fold, ((2, 3), 2), (3, 4, 2), {}),
+        *((getattr(nn, f"{kind}Pad{n}d"), (1, 0.5) if kind == "Constant" else (1,), ((2, 3, 4), (3, 2, 2, 2), (3, 1, 2, 2, 2))[n - 1], {})
+          for kind in ("Constant", "Zero", "Reflection", "Replication", "Circular") for n in (1, 2, 3)),
         (nn.MaxPool1d, (2,), (2, 3, 4), {}), (nn.MaxPool2d, (2, 1), (3, 1, 4, 2), {}), (nn.MaxPool3d, (2,), (3, 1, 2, 2, 2), {}),
         (nn.AvgPool1d, (2,), (2, 3, 4), {}), (nn.AvgPool2d, (2, 1, 1), (3, 1, 4, 2), {}), (nn.AvgPool3d, (2,), (3, 1, 2, 2, 2), {}),
         (nn.LPPool1d, (2, 2), (2, 3, 4), {}), (nn.LPPool2d, (2, 2), (3, 1, 4, 2), {}), (nn.LPPool3d, (2, 2), (3, 1, 2, 2, 2), {}),
@@ -76,7 +78,7 @@ LAYERS = {
     "Dropout1d": lambda: Shaped(nn.Dropout1d(0.4), 2, 3, 4), "Dropout2d": lambda: Shaped(nn.Dropout2d(0.4), 3, 2, 2, 2),
     "Dropout3d": lambda: Shaped(nn.Dropout3d(0.4), 3, 1, 2, 2, 2), "Dropout1d inplace": lambda: nn.Dropout1d(0.4, inplace=True),
     "AlphaDropout": lambda: nn.AlphaDropout(0.3), "FeatureAlphaDropout": lambda: Shaped(nn.FeatureAlphaDropout(0.3), 2, 3, 4),
-    "Unflatten": lambda: nn.Unflatten(1, (2, 2)), "Softmax2d": lambda: Shaped(nn.Softmax2d(), 3, 2, 2, 2),
+    "Embedding": lambda: Looked(nn.Embedding(5, 4)), "Unflatten": lambda: nn.Unflatten(1, (2, 2)), "Softmax2d": lambda: Shaped(nn.Softmax2d(), 3, 2, 2, 2),
     "PairwiseDistance": lambda: Pairs(nn.PairwiseDistance()), "CosineSimilarity": lambda: Pairs(nn.CosineSimilarity()),
     "ParameterDict": lambda: Weights({"w": nn.Parameter(ag.randn(4, 4)), "b": nn.Parameter(ag.randn(4))}),
     "RNN": lambda: First(nn.RNN(4, 3, 2)), "GRU": lambda: First(nn.GRU(4, 3, bidirectional=True)), "RNNCell": lambda: nn.RNNCell(4, 3),
@@ -84,6 +86,7 @@ LAYERS = {
     "LSTMCell": lambda: First(nn.LSTMCell(4, 3)), "GRUCell": lambda: nn.GRUCell(4, 3),
     "MultiheadAttention": lambda: First(nn.MultiheadAttention(4, 2, dropout=0.2), 3), "Attention by function": lambda: Attending(),
     "TransformerEncoder": lambda: Shaped(nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6), 2, nn.LayerNorm(4)), 2, 3, 4),
+    "Transformer": lambda: Pairs(nn.Transformer(4, 2, 1, 1, 6)),
     "TransformerDecoder": lambda: Pairs(nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 6, norm_first=True), 1)),
     **{f"MaxUnpool{d}d": lambda d=d: Shaped(Unpooled(d), *(2, 3, 4) if d == 1 else (3, 2, 2, 2) if d == 2 else (3, 1, 2, 2, 2))
        for d in (1, 2, 3)},
@@ -170,6 +173,17 @@ class First(nn.Module):
 
     def forward(self, x):
         return self.layer(*[x] * self.times)[0]
+
+
+class Looked(nn.Module):
+    """A table of vectors, looked up where x is positive or not."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+
+    def forward(self, x):
+        return self.table((x[:, 0] > 0).long()) * x
 
 
 class Attending(nn.Module):
@@ -276,6 +290,7 @@ LOSSES = {
     "MultiMarginLoss weight": (nn.MultiMarginLoss, {"weight": WEIGHT, "p": 2}, CLASS),
     "MultiLabelSoftMarginLoss": (nn.MultiLabelSoftMarginLoss, {"weight": WEIGHT}, ODDS),
     "TripletMarginLoss": (nn.TripletMarginLoss, {"swap": True}, lambda k: (REAL(k), ODDS(k))),
+    "CTCLoss": (nn.CTCLoss, {}, lambda k: (classes(k, 2) % 2 + 1, (6,), (2,))),
     "TripletMarginWithDistanceLoss": (nn.TripletMarginWithDistanceLoss, {}, lambda k: (REAL(k), ODDS(k))),
     "NLLLoss": (nn.NLLLoss, {}, CLASS), "NLLLoss weight": (nn.NLLLoss, {"weight": WEIGHT, "ignore_index": 2}, CLASS),
 }
@@ -295,7 +310,7 @@ def test_losses(name, reduction):
         def step(x, y):
             optimizer.zero_grad()
             out = model(x)
-            out = out.sigmoid() if cls is nn.BCELoss else out.log_softmax(1) if cls is nn.NLLLoss else out
+            out = out.sigmoid() if cls is nn.BCELoss else out.log_softmax(1) if cls in (nn.NLLLoss, nn.CTCLoss) else out
             loss = criterion(out, *y if isinstance(y, tuple) else [y])
             loss.mean().backward()
             optimizer.step()

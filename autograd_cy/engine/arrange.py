@@ -59,7 +59,7 @@ def repeat(input, *repeats):
             seen, expanded = [*seen, size], [*expanded, max(count, size) if count and size else 0]
     out = shape.expand(shape.reshape(input, seen), expanded)
     if len(seen) == len(counts):
-        return shape.clone(out) if out.numel() == input.numel() else shape.contiguousneed_tensor(out)
+        return shape.clone(out) if out.numel() == input.numel() else shape.contiguous_tensor(out)
     return shape.reshape(out, tuple(c * s for c, s in zip(counts, sizes, strict=True)))
 
 
@@ -142,7 +142,7 @@ def rot90(input, k=1, dims=(0, 1)):
         return shape.clone(input)
     if k == 2:
         return flip(input, one, other)
-    return shape.contiguousneed_tensor(shape.transpose(flip(input, other if k == 1 else one), one, other))
+    return shape.transpose(flip(input, other if k == 1 else one), one, other)
 
 
 def roll(input, shifts, dims=None):
@@ -205,16 +205,21 @@ def broadcast_shapes(*shapes):
     shapes = [(s,) if hasattr(s, "__index__") else tuple(s) for s in shapes]
     if any(size < 0 for s in shapes for size in s):
         raise RuntimeError(f"broadcast_shapes: sizes must not be negative, got {shapes}")
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise RuntimeError(f"broadcast_shapes: shapes {' and '.join(map(str, shapes))} do not broadcast against each other") from None
+    made = [1] * max(map(len, shapes), default=0)
+    for sizes in shapes:
+        for i, size in enumerate(reversed(sizes), 1):
+            if made[-i] == 1:
+                made[-i] = size
+            elif size not in (1, made[-i]):
+                raise RuntimeError(f"broadcast_shapes: shapes {' and '.join(map(str, shapes))} do not broadcast against each other")
+    return tuple(made)
 
 
 def broadcast_tensors(*tensors):
     """The tensors expanded to the shape that they broadcast to."""
     tensors = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
-    sizes = broadcast_shapes(*[need_tensor(t, "broadcast_tensors").shape for t in tensors])
+    shapes = [need_tensor(t, "broadcast_tensors").shape for t in tensors]
+    sizes = shapes[0] if len(set(shapes)) == 1 else broadcast_shapes(*shapes)
     return tuple(shape.expand(t, sizes) for t in tensors)
 
 
@@ -459,6 +464,6 @@ def resize_(self, *sizes):
     if self.requires_grad:
         raise RuntimeError("resize_: a tensor that requires gradients can't be resized")
     if int(np.prod(sizes, dtype=object)) != self.numel() or not self.is_contiguous():
-        raise RuntimeError(f"resize_: a tensor of shape {self.shape} can't become {sizes} in its memory; make a new one, e.g. by new_empty()")
+        raise RuntimeError(f"resize_: a tensor of shape {self.shape} can't become {sizes} in its memory; make a new one: new_empty()")
     return show_as(self, shape.view(self, sizes), "resize_")
 

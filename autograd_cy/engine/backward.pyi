@@ -31,6 +31,10 @@ def grad(
     create_graph: bool = False, allow_unused: bool = False, is_grads_batched: bool = False, materialize_grads: bool = False,
     engine: str | None = None
 ) -> tuple[Any, ...]: ...
+def inner_grad(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], grad_outputs: Sequence[Tensor | None] | None, create_graph: bool = False,
+    materialize_grads: bool = False
+) -> tuple[Any, ...]: ...
 def observed_backward(
     root: Tensor, gradient: Tensor | None, retain_graph: bool,
     observer: Callable[[Node, list[Tensor | None], list[Tensor | None]], object]

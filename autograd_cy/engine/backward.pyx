@@ -66,7 +66,7 @@ cdef int finish(Pass run) except -1:
     cdef PyObject** place
     cdef Py_ssize_t i
     cdef list accumulated = None
-    if switches.leaf_hooks:
+    if switches.leaf_hooks and not run.quiet:
         accumulated = call_leaf_hooks(run)
     if run.retained is not None:
         keep_retained(run)
@@ -292,6 +292,15 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     """
     if is_grads_batched:
         raise ValueError("grad: is_grads_batched is not supported; call grad once per gradient")
+    return gradients_of(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads, engine, False)
+
+
+def inner_grad(outputs, inputs, grad_outputs, create_graph=False, materialize_grads=False):
+    """As grad, for a part of a graph that is kept: hooks of leaves are left to the pass that takes the results on to the leaves."""
+    return gradients_of(outputs, inputs, grad_outputs, True, create_graph, True, materialize_grads, None, True)
+
+
+cdef tuple gradients_of(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads, engine, bint quiet):
     cdef list roots = tensors_of(outputs, "grad", "outputs")
     cdef list wanted = tensors_of(inputs, "grad", "inputs")
     cdef list given
@@ -311,6 +320,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             raise RuntimeError(f"grad: input {k} does not require gradients")
     cdef Pass run = take_pass(create_graph if retain_graph is None else retain_graph, create_graph)
     before = swap_grad_mode(create_graph)
+    run.quiet = quiet
     try:
         run.captures = captures = {key_of(t): None for t in wanted}
         run_pass(run, roots, seeds, wanted, engine_code(engine))

@@ -53,6 +53,8 @@ FUNCTIONS.update({"convolution": _convolution, "convolution_input": _convolution
 
 def sizes(value, d, name, argument, least=0):
     """An integer, or a sequence of one or d of them, as d integers of at least `least`."""
+    if type(value) is int and least <= value < 1 << 31:
+        return (value,) * d
     values = (value,) if isinstance(value, int) and not isinstance(value, bool) else tuple(value)
     if len(values) == 1:
         values *= d

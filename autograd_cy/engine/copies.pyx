@@ -138,7 +138,7 @@ def copied_with_storage(Tensor x, dict memo):
 
 
 def show_as(Tensor x, Tensor view, str name):
-    """Let x show its memory, and have the history, as the view of it does: t_, squeeze_ ... RuntimeError for leaves that require gradients."""
+    """Let x show its memory, and have the history, as the view of it does: t_, squeeze_ ... RuntimeError for leaves with gradients."""
     cdef PyObject* node
     cdef int k
     escape(name + "()")

@@ -1,31 +1,25 @@
 """einsum: sums of products by the names of dimensions.
 
-Relies on products, shape, elementwise. An equation with shapes is planned once: which dimensions to sum or take diagonals of, in which
-order to multiply (the cheapest, for up to five operands; greedily for more), and each product as one batched matrix product of views.
+Relies on products, shape, elementwise; named_products runs what is planned here. An equation with shapes is planned once: which
+dimensions to sum or take diagonals of, in which order to multiply (the cheapest, for up to five operands; greedily for more), and each
+product as one batched matrix product of views.
 """
 
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import combinations
 
 from ..array.errors import ShapeError
 from .elementwise import mul
 from .products import matmul
-from .shape import permute, reshape
+from .shape import permute, reshape, swap_axes
 from .tensor import Tensor
 
 _EXHAUSTIVE = 5               # operands up to which every order is tried
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-def einsum(*args) -> Tensor:
-    """Sums of products over dimensions that an equation names: einsum("ij,jk->ik", a, b) is a @ b.
-
-    A letter that stands twice in one operand takes its diagonal; "..." stands for dimensions that broadcast; without "->" the result has
-    the letters that occur once, in alphabetical order. Or with lists of integers: einsum(a, [0, 1], b, [1, 2], [0, 2]). Sizes of 1
-    broadcast. Any number of operands, multiplied in the cheapest order.
-
-    Raises ValueError where the equation is wrong or does not fit the shapes.
-    """
+def operands_of(args):
+    """(equation, operands) of a call that was given operands as a list, or lists of subscripts."""
     if not args:
         raise ShapeError("einsum: expected an equation and at least one operand")
     equation, operands = args[0], args[1:]
@@ -33,19 +27,15 @@ def einsum(*args) -> Tensor:
         equation, operands = _from_lists(args)
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
-    if len(operands) == 2:
-        a, b = operands
-        if isinstance(a, Tensor) and isinstance(b, Tensor):
-            plan = _plan(equation, a.shape, b.shape)
-            if plan.direct:
-                return matmul(a, b)
-            return plan.run([a, b])
-    for x in operands:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"einsum: expected tensors as operands, got {type(x).__name__}")
     if not operands:
         raise ShapeError("einsum: must provide at least one operand")
-    return _plan(equation, *[x.shape for x in operands]).run(list(operands))
+    return (equation, *operands)
+
+
+def plan(equation, *shapes):
+    """[(function, the operand it takes, the second one or -1, what else it takes or None)]: each step adds its result to the operands."""
+    return [(function, operands[0], operands[1] if len(operands) > 1 else -1, more or None)
+            for function, operands, more in _Plan(equation, shapes).steps]
 
 
 def _from_lists(args):
@@ -164,17 +154,13 @@ class _Plan:
                 k = self.step(reshape, (k,), tuple(sizes[c] if c in present else 1 for c in output))
         if not self.steps:
             k = self.step(lambda x: x[...], (k,))
-        self.direct = self.steps == [(matmul, (0, 1), ())]
 
     def step(self, function, operands, *more):
+        if function is permute and more[0] == (1, 0):
+            function, more = swap_axes, ()
         self.steps.append((function, operands, more))
         self.count += 1
         return self.count - 1
-
-    def run(self, values):
-        for function, operands, more in self.steps:
-            values.append(function(*[values[k] for k in operands], *more))
-        return values[-1]
 
     def alone(self, k, labels, shape, elsewhere):
         """An operand with each label once, without those that it alone has and without sizes of 1 that broadcast: (place, labels)."""
@@ -293,8 +279,3 @@ def _diagonal(x, i, j):
     order = [d for d in range(x.ndim) if d not in (i, j)]
     x = permute(x, (*order, i, j))
     return reshape(x, (*x.shape[:-2], n * n))[..., ::n + 1]
-
-
-@lru_cache(maxsize=512)
-def _plan(equation, *shapes):
-    return _Plan(equation, shapes)

@@ -12,8 +12,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XINCREF
 
 from autograd_cy.array.dtype cimport FLOAT64
-from autograd_cy.array.layout cimport Layout, layout_decref, layout_incref, same_layout, same_shape, shape_tuple
-from autograd_cy.array.storage cimport Storage, storage_decref, storage_incref
+from autograd_cy.array.layout cimport layout_incref, same_layout, same_shape, shape_tuple
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.hooks cimport given_gradient, let_collector_see
 from autograd_cy.engine.modes cimport grad_enabled, swap_grad_mode
@@ -21,7 +20,7 @@ from autograd_cy.engine.node cimport Edge, Node, Owned, node_description, node_n
 from autograd_cy.engine.record cimport (
     link_through_conversion, refuse_inplace, rewrite_history_as, saved_or_raise, set_base, set_edge, set_history, wants_grad,
 )
-from autograd_cy.engine.tensor cimport CUSTOM_VIEW, Tensor, graph_make_cyclic, tensor_alias, tensor_wrap
+from autograd_cy.engine.tensor cimport CUSTOM_VIEW, Tensor, graph_make_cyclic, tensor_alias
 from autograd_cy.kernels.table cimport recorder
 
 import functools
@@ -46,39 +45,34 @@ cdef Tensor alias_of(Tensor t):
     return owned(tensor_alias(t, t.layout, t.data))
 
 
+cdef int connect(Tensor t, Node node, int k) except -1:
+    Py_INCREF(node)
+    set_history(<PyObject*> t, <PyObject*> node, k)
+    return 0
+
+
 # ---- saved values
 
 cdef class SavedTensor:
-    """A saved value: its memory, its version, and where it hangs in the graph."""
+    """A saved value: a tensor on its memory without history, its version, and where it hangs in the graph."""
 
-    cdef Storage* storage
-    cdef Layout* layout
-    cdef char* data
+    cdef Tensor value         # None where saved_tensors_hooks made something else of it:
+    cdef object packed
     cdef unsigned int version
-    cdef int dtype
     cdef int output           # it is this output of the function itself; -1: none
     cdef int output_nr
     cdef object target        # what made it, a Node, or the leaf itself; None: nothing to differentiate
-    cdef object packed        # what saved_tensors_hooks made of it, in place of the memory
-
-    def __dealloc__(self):
-        if self.storage != NULL:
-            storage_decref(self.storage)
-        if self.layout != NULL:
-            layout_decref(self.layout)
 
 
 cdef SavedTensor save(Tensor t, int output):
     cdef SavedTensor s = SavedTensor()
-    s.output, s.output_nr, s.dtype = output, t.output_nr, t.dtype_
+    s.output, s.output_nr, s.version = output, t.output_nr, t.storage.version
     if output < 0 and wants_grad(t):
         s.target = <object> t.node if t.node != NULL else t
-    layout_incref(t.layout)
-    s.layout = t.layout
-    s.packed = packed_value(alias_of(t))
-    if s.packed is None:
-        storage_incref(t.storage)
-        s.storage, s.data, s.version = t.storage, t.data, t.storage.version
+    s.value = alias_of(t)
+    s.packed = packed_value(s.value)
+    if s.packed is not None:
+        s.value = None
     return s
 
 
@@ -89,23 +83,20 @@ cdef Tensor restored(SavedTensor s, Node node):
     if s.packed is not None:
         t = alias_of(unpacked_value(s.packed, node_description(node)))
     else:
-        if s.storage.version != s.version and not recorder.ignores_versions:
+        t = s.value
+        if t.storage.version != s.version and not recorder.ignores_versions:
             raise RuntimeError(
                 f"a tensor that {node_description(node)} saved for its backward was changed in place afterwards "
-                f"(version {s.storage.version}, saved at version {s.version}); "
+                f"(version {t.storage.version}, saved at version {s.version}); "
                 f"use an out-of-place operation, or save a clone()")
-        if isinstance(s.target, Tensor) and (<Tensor> s.target).data == s.data and same_layout((<Tensor> s.target).layout, s.layout):
+        if isinstance(s.target, Tensor) and (<Tensor> s.target).data == t.data and same_layout((<Tensor> s.target).layout, t.layout):
             return s.target
-        storage_incref(s.storage)
-        layout_incref(s.layout)
-        t = owned(tensor_wrap(s.storage, s.layout, s.data, s.dtype))
+        t = alias_of(t)
     if s.output >= 0:
-        if s.dtype <= FLOAT64:
-            Py_INCREF(node)
-            set_history(<PyObject*> t, <PyObject*> node, s.output)
+        if t.dtype_ <= FLOAT64:
+            connect(t, node, s.output)
     elif isinstance(s.target, Node):
-        Py_INCREF(s.target)
-        set_history(<PyObject*> t, <PyObject*> s.target, s.output_nr)
+        connect(t, s.target, s.output_nr)
     elif s.target is not None:
         edge.target, edge.layout, edge.output_nr, edge.dtype = <PyObject*> s.target, t.layout, 0, t.dtype_
         link_through_conversion(<PyObject*> t, &edge)
@@ -128,7 +119,7 @@ cdef class FunctionCtx(Owned):
     cdef tuple dirty, constant        # tensors that mark_dirty and mark_non_differentiable were given
     cdef tuple edge_of                # for each argument its edge, -1 if it is no tensor
     cdef list outputs                 # for each output (shape, dtype), None if it is no tensor
-    cdef list linked                  # of a custom_op: (output number, its tensor) of outputs that backward sees
+    cdef list linked                  # of a custom_op: (output number, tensor) of outputs that backward sees; -1: made on the way
     cdef bint materialize
     cdef bint open                    # forward is running
 
@@ -215,12 +206,6 @@ cdef Node make_node(FunctionCtx ctx, tuple args, int n_outputs):
     remember_line(node)                          # takes the reference away if it fails
     Py_DECREF(node)
     return node
-
-
-cdef int connect(Tensor t, Node node, int k) except -1:
-    Py_INCREF(node)
-    set_history(<PyObject*> t, <PyObject*> node, k)
-    return 0
 
 
 cdef Tensor view_with_history(Tensor t, Node node, int k):
@@ -482,25 +467,42 @@ def once_differentiable(fn):
     return wrapper
 
 
-cdef object refuse_second(FunctionCtx ctx, object found):
-    """The gradients, with a node as their history that leads where the function's does and refuses to be differentiated."""
-    cdef list outs = list(found) if isinstance(found, (tuple, list)) else [found]
-    cdef Node node = <Node> ctx.node
-    cdef FunctionCtx refusing = context(ctx.name + "OnceDifferentiated", _OnceDifferentiated, ())
+class _OnTheWay(Function):
+    """The history of what a custom_op computed on the way."""
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """Refuses."""
+        raise RuntimeError(f"a second derivative of the custom_op {ctx.name}: its backward uses a tensor of shape "
+                           f"{grad_outputs[0].shape} that was computed on the way, so that its own derivative is not known; compute it "
+                           f"within backward, from the arguments")
+
+
+cdef Node refusing_node(Node node, str name, object function, list outs):
+    """A node that leads where another does, and refuses to be differentiated."""
+    cdef FunctionCtx ctx = context(name, function, ())
     cdef PyObject* o = node_new(CUSTOM, node.n_edges, 0)
     cdef Node made = owned(o)
     cdef int k
-    attrs = (refusing,)
+    attrs = (ctx,)
     Py_INCREF(attrs)
     made.attrs = <PyObject*> attrs
-    refusing.node, refusing.open, refusing.edge_of = o, False, tuple(range(node.n_edges))
-    refusing.outputs = [(g.shape, (<Tensor> g).dtype_) if isinstance(g, Tensor) else None for g in outs]
+    ctx.node, ctx.open, ctx.edge_of = o, False, tuple(range(node.n_edges))
+    ctx.outputs = [(g.shape, (<Tensor> g).dtype_) if isinstance(g, Tensor) else None for g in outs]
     node_set_outputs(made, max(<int> len(outs), 1))
     for k in range(node.n_edges):
         made.edges[k] = node.edges[k]
         Py_XINCREF(made.edges[k].target)
         if made.edges[k].layout != NULL:
             layout_incref(made.edges[k].layout)
+    return made
+
+
+cdef object refuse_second(FunctionCtx ctx, object found):
+    """The gradients, with a node as their history that refuses."""
+    cdef list outs = list(found) if isinstance(found, (tuple, list)) else [found]
+    cdef Node made = refusing_node(<Node> ctx.node, ctx.name + "OnceDifferentiated", _OnceDifferentiated, outs)
+    cdef int k
     for k in range(<int> len(outs)):
         if isinstance(outs[k], Tensor) and (<Tensor> outs[k]).dtype_ <= FLOAT64:
             outs[k] = alias_of(outs[k])
@@ -564,7 +566,10 @@ cdef object call_closure(FunctionCtx ctx, Node node, list given):
     if grad_enabled():
         linked = [(k, held) for k, held in ctx.linked if (<Tensor> held).node == NULL]      # else a pass around this one did it
     for k, held in linked:
-        connect(held, node, k)
+        if k >= 0:
+            connect(held, node, k)
+        else:
+            connect(held, refusing_node(node, ctx.name, _OnTheWay, [held]), 0)
     try:
         return backward(*given)
     finally:
@@ -609,6 +614,7 @@ cdef object call_custom(object function, str name, tuple args, dict kwargs):
             raise TypeError(f"custom_op: the output of {name} must be a tensor or a tuple of tensors, got {type(out).__name__}")
     if not (True in ctx.needs_input_grad and grad_enabled()):
         return result
+    results = tuple(outs)
     node = make_node(ctx, args, <int> len(outs))
     held = tensors_of(backward)
     versions = tuple([(t, (<Tensor> t).storage.version) for t in held.values()])
@@ -629,7 +635,23 @@ cdef object call_custom(object function, str name, tuple args, dict kwargs):
             if id(t) in held:
                 ctx.linked.append((k, t))
             outs[k] = made
+    for t in made_inside(function, backward, held).values():
+        if t.dtype_ <= FLOAT64 and not t.needs_grad and not among(t, args) and not among(t, results):
+            ctx.linked.append((-1, t))
     return outs[0] if single else tuple(outs)
+
+
+cdef dict made_inside(object function, object backward, dict held):
+    """Those of the tensors that backward holds that are variables of the function's own, not from around it."""
+    cdef dict found = dict(held)
+    outer = getattr(function, "__closure__", None) or ()
+    for cell in getattr(backward, "__closure__", None) or ():
+        if any([cell is known for known in outer]):
+            around = {}
+            find_tensors(cell.cell_contents, around, 3)
+            for key in around:
+                found.pop(key, None)
+    return found
 
 
 def custom_op(function):
@@ -647,9 +669,10 @@ def custom_op(function):
     ...     return y, backward
     >>> cube(x, 2.0).sum().backward()
 
-    If backward is made of tensor operations it can be differentiated again: the arguments, and the output, have their place in the graph
-    there. Tensors that it uses must be variables of the function, or in lists, tuples and dicts of these; that one of them was changed
-    in place before backward runs is an error. They are let go once backward has run (unless retain_graph). `gradcheck` checks both.
+    If backward is made of tensor operations it can be differentiated again: the arguments, and the output, have their place in the
+    graph there. A second derivative through a tensor that was computed on the way, neither argument nor output, is an error. Tensors
+    that it uses must be variables of the function, or in lists, tuples and dicts of these; that one of them was changed in place before
+    backward runs is an error. They are let go once backward has run (unless retain_graph). `gradcheck` checks both.
     """
     if not callable(function):
         raise TypeError(f"custom_op: expected a function, got {type(function).__name__}")

@@ -4,8 +4,6 @@
 # Relies on array, kernels/moving, routines, shape, record. methods.py puts the functions into Tensor; the rules of the table call gather
 # and put. An index of one dimension (index_select ...) is an index of the whole shape that repeats itself, with stride 0.
 
-import autograd_cy.kernels.moving  # noqa: F401  adds its routines
-
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
@@ -291,7 +289,7 @@ cdef object any_scatter(object input, object dim, object index, object src, obje
         return scattered(t, places, v, axis, ADD, inplace, name)
     if reduce != "multiply":
         raise RuntimeError(f"{name}: reduce must be either add or multiply, got {reduce!r}")
-    out = reduced_row(t, places, v, "prod", axis, True)
+    out = reduced_row(t.clone() if inplace else t, places, v, "prod", axis, True)
     return t.copy_(out) if inplace else out
 
 

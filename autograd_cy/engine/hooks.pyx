@@ -32,6 +32,7 @@ from types import CellType, FunctionType, MethodType
 from autograd_cy.engine.handles import Hooks, add_hook, describe
 from autograd_cy.engine.modes import set_observer
 
+registered = {"on leaves": 0}         # how many hooks leaves ever got: a captured step that this changes for is captured again
 cdef str ON_GRADIENT = "_backward_hooks"
 cdef str ON_ACCUMULATED = "_post_accumulate_grad_hooks"
 
@@ -126,6 +127,7 @@ cdef object add_to_leaf(Tensor leaf, str name, object hook):
         ag_track(<void*> leaf)
     leaf.flags |= HOOKED
     switches.leaf_hooks += 1
+    registered["on leaves"] += 1
     return add_hook(hooks, hook)
 
 
@@ -169,6 +171,13 @@ def register_post_accumulate_grad_hook(Tensor self not None, hook):
         raise RuntimeError("register_post_accumulate_grad_hook: only leaves accumulate gradients, and an operation made this tensor; "
                            "use register_hook")
     return add_to_leaf(self, ON_ACCUMULATED, hook)
+
+
+def hooks_of(Tensor self not None):
+    """The hooks that a leaf has: a list of dicts that are not empty."""
+    if not self.flags & HOOKED or self.attributes == NULL:
+        return []
+    return [hooks for hooks in ((<dict> self.attributes).get(ON_GRADIENT), (<dict> self.attributes).get(ON_ACCUMULATED)) if hooks]
 
 
 def node_register_hook(Node self not None, hook):

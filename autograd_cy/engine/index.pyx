@@ -1,5 +1,7 @@
 # Indexing, read and written: numbers, slices, None, Ellipsis, arrays of integers and masks.
 #
+# Above 500 lines because a Plan, which no other module may see into, cannot be divided from what reads and writes by it.
+#
 # Relies on array, kernels/index, shape, record. Tensor's [] and the rules of the table call it.
 #
 # An index is first split into numbers and slices, which make a view, and arrays, which a Plan holds. As in PyTorch the axes of
@@ -10,15 +12,16 @@ import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, UINT8, itemsize_of
 from autograd_cy.array.layout cimport (
-    OVERLAPPING, Layout, layout_contiguous, layout_decref, layout_expand, shape_tuple, strides_of,
+    CONTIGUOUS, OVERLAPPING, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_expand, layout_incref, layout_strided,
+    same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
-from autograd_cy.engine.shape cimport need_tensor, own, selected, sliced
+from autograd_cy.engine.shape cimport narrowed, need_tensor, own, selected, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
@@ -33,16 +36,25 @@ cdef int INDEX = OPCODES["index"], INDEX_BACK = OPCODES["index_back"], INDEX_FIL
 cdef int INDEX_PUT = OPCODES["index_put"], INDEX_ACCUMULATE = OPCODES["index_accumulate"]
 
 
+cdef extern from "Python.h":
+    int PySlice_Unpack(object s, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef tuple WHOLE = (None, None, None)     # an axis that is not cut
+
+
 # ---- numbers and slices
 
-cdef object basic(Tensor x, tuple items, str name):
+cdef object basic(Tensor x, tuple items, str name, bint records=True):
     """A view by numbers, slices, None and Ellipsis."""
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t offset = 0
     cdef Py_ssize_t start, stop, step, size, length
     cdef int axis = 0, n = 0, _skipped
-    cdef list index = [] if wants_grad(x) else None
+    cdef bint whole
+    cdef list index = [] if records and wants_grad(x) else None
     cdef int named = 0
     for item in items:
         named += item is not None and item is not Ellipsis
@@ -59,17 +71,23 @@ cdef object basic(Tensor x, tuple items, str name):
             for _skipped in range(x.layout.ndim - named):
                 shape[n], strides[n] = x.layout.dims[axis], strides_of(x.layout)[axis]
                 if index is not None:
-                    index.append((None, None, None))
+                    index.append(WHOLE)
                 n += 1
                 axis += 1
             named = x.layout.ndim
             continue
         size = x.layout.dims[axis]
         if type(item) is slice:
-            start, stop, step = item.indices(size)
-            length = max(0, (stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step)
+            PySlice_Unpack(item, &start, &stop, &step)
+            whole = start == 0 and stop == PY_SSIZE_T_MAX and step == 1
+            length = PySlice_AdjustIndices(size, &start, &stop, step)
             shape[n], strides[n] = length, strides_of(x.layout)[axis] * step
             n += 1
+            if whole:
+                if index is not None:
+                    index.append(WHOLE)
+                axis += 1
+                continue
         else:
             start, length, step = item, 1, 1
             if not -size <= start < size:
@@ -85,6 +103,8 @@ cdef object basic(Tensor x, tuple items, str name):
         shape[n], strides[n] = x.layout.dims[axis], strides_of(x.layout)[axis]
         n += 1
         axis += 1
+    if not records:
+        return own(tensor_alias(x, layout_strided(n, shape, strides), x.data + offset * itemsize_of(x.dtype_)))
     return sliced(x, tuple(index) if index is not None else None, n, shape, strides, offset)
 
 
@@ -93,15 +113,15 @@ cdef object basic(Tensor x, tuple items, str name):
 cdef class Plan:
     """Arrays of indices, checked and broadcast, and the slices beside them; private to the operation, so never changed."""
 
-    cdef tuple slices         # for every axis of x: a number or slice, or None to insert an axis (arrays stand at a full slice)
+    cdef tuple slices         # None: all full; or for every axis of x: a number or slice (full: an array), or None to insert an axis
     cdef list axes            # axes of the sliced view that have an array
     cdef list arrays          # int64 tensors, contiguous, all of one shape
     cdef tuple shape          # of the arrays, broadcast
     cdef int position         # where the arrays' axes stand in the result
 
     cdef Tensor view(self, Tensor x):
-        """x by the slices only; no history."""
-        return basic(x.detach(), self.slices, "index")
+        """x by the slices only; no history is asked of it."""
+        return x if self.slices is None else basic(x, self.slices, "index", False)
 
 
 cdef bint is_basic(object item) except -1:
@@ -113,15 +133,17 @@ cdef object normalised(object item, str name):
     cdef Tensor t
     if is_basic(item):
         return item
+    if isinstance(item, Tensor):
+        return checked_array(item, True, name)
     if isinstance(item, slice):
         return slice(*[None if v is None else v.__index__() for v in (item.start, item.stop, item.step)])
     if isinstance(item, (bool, np.bool_)):
         return tensor(bool(item))
     if isinstance(item, np.integer):
         return int(item)
-    if isinstance(item, Tensor):
-        t = item
-    elif isinstance(item, (list, tuple, np.ndarray, range)):
+    if type(item) is list and (made := integers(item)) is not None:
+        return made
+    if isinstance(item, (list, tuple, np.ndarray, range)):
         t = tensor(item, dtype=None)
         if t.layout.numel == 0 and not isinstance(item, np.ndarray):
             t = own(converted(t, INT64))
@@ -130,13 +152,31 @@ cdef object normalised(object item, str name):
     else:
         raise IndexError(f"{name}: an index must be an integer, slice, None, Ellipsis or an array of integers or bools, "
                          f"got {type(item).__name__}")
+    return checked_array(t, False, name)
+
+
+cdef object checked_array(Tensor t, bint given, str name):
+    """A tensor as part of an index; of 0 dimensions: the number in it."""
     if t.dtype_ <= FLOAT64:
         raise IndexError(f"{name}: an index must hold integers or bools, got dtype {t.dtype.name}")
-    if t.layout.ndim == 0 and isinstance(item, Tensor):
+    if t.layout.ndim == 0 and given:
         escape("an index by a tensor of 0 dimensions")
     if t.layout.ndim == 0 and t.dtype_ != BOOL:
         return t.item()
-    return t.detach()
+    return t
+
+
+cdef object integers(list numbers):
+    """A list of nothing but integers as an int64 tensor (in a capture: a constant); else None."""
+    cdef Tensor t
+    cdef Py_ssize_t i
+    for item in numbers:
+        if type(item) is not int:
+            return None
+    t = zeros_code((len(numbers),), INT64)
+    for i in range(t.layout.numel):
+        (<long long*> t.data)[i] = numbers[i]
+    return t
 
 
 cdef Tensor true_places(Tensor mask, str what):
@@ -153,6 +193,8 @@ cdef Tensor true_places(Tensor mask, str what):
 cdef list mask_arrays(Tensor mask):
     """The positions of the true elements: an int64 tensor for every axis of the mask."""
     cdef Tensor rows = true_places(mask, "an index by a mask, whose result has as many elements as the mask is true")
+    if mask.layout.ndim == 1:
+        return [reshape(rows, rows.layout.dims[0])]
     return [own(contiguous_of(slice_axes(rows, ((None, None, None), (i, 1, 1)), (rows.layout.dims[0],)))) for i in range(mask.layout.ndim)]
 
 
@@ -160,11 +202,13 @@ cdef bint shares_memory(Tensor a, Tensor b) noexcept:
     return a.storage == b.storage
 
 
-cdef Plan make_plan(Tensor x, list items, str name):
+cdef Plan make_plan(Tensor x, list items, bint keeps, str name):
+    """keeps: the plan will be part of a node, so that the arrays must not change with the user's."""
     cdef Plan plan = Plan()
     cdef list slices = []
     cdef list where = []      # for every array: the axis of the sliced view
     cdef int used = 0, axis = 0, out = 0
+    cdef bint cuts = False    # whether any axis is cut, dropped or inserted
     cdef Tensor item
     for i in items:
         if i is not None and i is not Ellipsis:
@@ -174,6 +218,7 @@ cdef Plan make_plan(Tensor x, list items, str name):
     plan.arrays = []
     for i in items:
         if i is None:
+            cuts = True
             slices.append(None)
             out += 1
         elif i is Ellipsis:
@@ -182,10 +227,12 @@ cdef Plan make_plan(Tensor x, list items, str name):
                 out += 1
                 axis += 1
         elif type(i) is slice:
+            cuts = cuts or i.start is not None or i.stop is not None or i.step is not None
             slices.append(i)
             out += 1
             axis += 1
         elif type(i) is int:
+            cuts = True
             slices.append(i)
             axis += 1
         else:
@@ -198,6 +245,7 @@ cdef Plan make_plan(Tensor x, list items, str name):
                     plan.arrays.append(tensor([0] if item.data[0] else [], dtype="int64"))
                     where.append(out)
                     slices.append(None)
+                    cuts = True
                     out += 1
                     continue
                 parts = mask_arrays(item)
@@ -209,18 +257,43 @@ cdef Plan make_plan(Tensor x, list items, str name):
                 slices.append(slice(None))
                 out += 1
                 axis += 1
-    plan.slices = tuple(slices)
+    plan.slices = tuple(slices) if cuts else None
     plan.axes = where
-    try:
-        plan.shape = np.broadcast_shapes(*[a.shape for a in plan.arrays])
-    except ValueError:
-        raise IndexError(f"{name}: index arrays of shapes {' and '.join([str(a.shape) for a in plan.arrays])} do not broadcast "
-                         f"against each other") from None
     plan.position = where[0] if where[len(where) - 1] - where[0] == len(where) - 1 else 0
-    plan.arrays = [own(contiguous_of(expand(a, plan.shape))) for a in plan.arrays]
-    if any([shares_memory(<Tensor> a, <Tensor> i) for a in plan.arrays for i in items if isinstance(i, Tensor)]):
+    broadcast_arrays(plan, name)
+    if keeps and any([shares_memory(<Tensor> a, <Tensor> i) for a in plan.arrays for i in items if isinstance(i, Tensor)]):
         plan.arrays = [clone(a) for a in plan.arrays]
     return plan
+
+
+cdef Plan plan_of_one(Tensor index, bint keeps):
+    """The plan for one array of integers at the first axis."""
+    cdef Plan plan = Plan()
+    cdef Tensor array = own(contiguous_of(own(converted(index, INT64))))
+    plan.slices, plan.axes, plan.position, plan.shape = None, [0], 0, shape_tuple(index.layout)
+    plan.arrays = [clone(array) if keeps and array.storage == index.storage else array]
+    return plan
+
+
+cdef int broadcast_arrays(Plan plan, str name) except -1:
+    """All arrays of one shape, contiguous."""
+    cdef Layout* layout = (<Tensor> plan.arrays[0]).layout
+    cdef Layout* wider
+    cdef Tensor a
+    layout_incref(layout)
+    for a in plan.arrays:
+        if same_shape(layout, a.layout):
+            continue
+        wider = layout_broadcast(layout, a.layout)
+        layout_decref(layout)
+        layout = wider
+        if layout == NULL:
+            raise IndexError(f"{name}: index arrays of shapes {' and '.join([str(i.shape) for i in plan.arrays])} do not broadcast "
+                             f"against each other")
+    plan.shape = shape_tuple(layout)
+    plan.arrays = [own(contiguous_of(a if same_shape(layout, (<Tensor> a).layout) else expand(a, plan.shape))) for a in plan.arrays]
+    layout_decref(layout)
+    return 0
 
 
 cdef struct Inner:            # the axes without an array
@@ -234,7 +307,7 @@ cdef Tensor offsets_of(Plan plan, Tensor view, Inner* inner, str name):
     cdef const long long* arrays[MAX_NDIM]
     cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Tensor offsets = zeros_code(plan.shape, INT64)
+    cdef Tensor offsets = own(tensor_new((<Tensor> plan.arrays[0]).layout, INT64))
     cdef Py_ssize_t bad
     cdef int i, k = 0
     inner.ndim = 0
@@ -286,12 +359,12 @@ def index(Tensor x, Plan plan):
     cdef Tensor out
     cdef Tensor placed
     cdef PyObject* inputs[1]
-    cdef int n = 0
-    if len(plan.shape) + inner.ndim > MAX_NDIM:
+    cdef int i, n = offsets.layout.ndim
+    if n + inner.ndim > MAX_NDIM:
         raise IndexError(f"index: the result has more than {MAX_NDIM} dimensions")
-    for size in result_shape(plan, &inner):
-        shape[n] = size
-        n += 1
+    for i in range(n + inner.ndim):
+        shape[i] = offsets.layout.dims[i] if i < n else inner.shape[i - n]
+    n += inner.ndim
     layout = layout_contiguous(n, shape)
     out = own(tensor_new(layout, x.dtype_))
     layout_decref(layout)
@@ -371,7 +444,7 @@ def index_fill(Tensor x, Plan plan):
 def index_winners(Tensor x, Plan plan):
     """Which elements of v x[index] = v leaves in x: the last one of each place. A bool tensor that broadcasts to v."""
     cdef Tensor view = plan.view(x)
-    cdef Tensor offsets = zeros_code(plan.shape, INT64)
+    cdef Tensor offsets = own(tensor_new((<Tensor> plan.arrays[0]).layout, INT64))
     cdef const long long* arrays[MAX_NDIM]
     cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
@@ -404,19 +477,53 @@ cdef bint all_basic(list items) except -1:
     return True
 
 
+cdef bint masks_whole(Tensor t, Tensor mask) noexcept:
+    """Whether a mask for every element may be read in one dimension."""
+    return mask.dtype_ == BOOL and t.layout.ndim > 1 and same_shape(t.layout, mask.layout) and t.layout.flags & CONTIGUOUS \
+        and mask.layout.flags & CONTIGUOUS
+
+
+cdef object first_slices(Tensor t, object given):
+    """t[start:stop]."""
+    cdef Py_ssize_t start, stop, step, length
+    PySlice_Unpack(given, &start, &stop, &step)
+    length = PySlice_AdjustIndices(t.layout.dims[0], &start, &stop, step)
+    return narrowed(t, 0, start, length)
+
+
+cdef bint plain_tuple(tuple items) noexcept:
+    """Whether there are only numbers, slices, None and at most one Ellipsis."""
+    cdef int dots = 0
+    for i in items:
+        if type(i) is not int and type(i) is not slice and i is not None:
+            if i is not Ellipsis:
+                return False
+            dots += 1
+    return dots < 2
+
+
 cdef PyObject* getitem(PyObject* x, PyObject* index_) except NULL:
     cdef object result
     cdef object given = <object> index_
+    cdef Tensor t = <Tensor> x
     if type(given) is int and (<Tensor> x).layout.ndim:
         result = selected(<Tensor> x, 0, given, "index")
+    elif type(given) is slice and given.step is None and t.layout.ndim:
+        result = first_slices(t, given)
     elif type(given) is int or type(given) is slice:
-        result = basic(<Tensor> x, (given,), "index")
+        result = basic(t, (given,), "index")
+    elif type(given) is tuple and plain_tuple(<tuple> given):
+        result = basic(t, <tuple> given, "index")
+    elif isinstance(given, Tensor) and t.layout.ndim and (<Tensor> given).layout.ndim and FLOAT64 < (<Tensor> given).dtype_ < UINT8:
+        result = index(t, plan_of_one(<Tensor> given, wants_grad(t)))
+    elif isinstance(given, Tensor) and masks_whole(t, <Tensor> given):
+        result = index(reshape(t, -1), plan_of_one(mask_arrays(reshape(given, -1))[0], False))
     else:
         items = items_of(given, "index")
         if all_basic(items):
-            result = basic(<Tensor> x, tuple(items), "index")
+            result = basic(t, tuple(items), "index")
         else:
-            result = index(<Tensor> x, make_plan(<Tensor> x, items, "index"))
+            result = index(t, make_plan(t, items, wants_grad(t), "index"))
     Py_INCREF(result)
     return <PyObject*> result
 
@@ -464,11 +571,16 @@ cdef int assign(Tensor t, list items, object value, bint adds, str name) except 
     if recording() and not adds and fits_mask(t, items, v):
         t.copy_(FUNCTIONS["where"](reshape(items[0], (*items[0].shape, *[1] * (t.layout.ndim - items[0].ndim))), v, t))
         return 0
-    plan = make_plan(t, items, name)
+    recorded = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
+    if not recorded and len(items) == 1 and isinstance(items[0], Tensor) and masks_whole(t, <Tensor> items[0]):
+        plan = plan_of_one(mask_arrays(reshape(items[0], -1))[0], False)
+        overwrite(reshape(t, -1), plan, without_leading_ones(v, 1), name, adds)
+        t.storage.version += 1
+        return 0
+    plan = make_plan(t, items, recorded, name)
     v = without_leading_ones(v, plan.view(t).layout.ndim - <int> len(plan.axes) + <int> len(plan.shape))
     overwrite(t, plan, v, name, adds)
     t.storage.version += 1
-    recorded = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
     if recorded:
         node = node_new(INDEX_ACCUMULATE if adds else INDEX_PUT, 2, 0)
         set_edge(&(<Node> node).edges[0], t)
@@ -488,7 +600,8 @@ def index_put_(input, indices, values, accumulate=False):
     """
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices must be a tuple of tensors, got {type(indices).__name__}")
-    assign(need_tensor(input, "index_put_"), items_of(tuple([slice(None) if i is None else i for i in indices]), "index_put_"), values, bool(accumulate), "index_put_")
+    items = items_of(tuple([slice(None) if i is None else i for i in indices]), "index_put_")
+    assign(need_tensor(input, "index_put_"), items, values, bool(accumulate), "index_put_")
     return input
 
 

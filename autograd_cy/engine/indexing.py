@@ -11,7 +11,6 @@ from .index import index_put_, index_winners, nonzero
 from .modes import no_grad
 from .padding import need_tensor
 from .selection import where
-from .tensor import Tensor
 
 
 # ---- what was overwritten gets no gradient
@@ -53,9 +52,14 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     return out / count if out.is_floating_point() else elementwise.floor_divide(out, count)
 
 
+def _kept_values(x):
+    """What a gradient rule may need of a tensor that is about to be overwritten: a copy."""
+    return shape.clone(x) if x.requires_grad else x
+
+
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
     """In place: scatter_reduce."""
-    return self.copy_(scatter_reduce(self, dim, index, src, reduce, include_self=include_self))
+    return self.copy_(scatter_reduce(_kept_values(self), dim, index, src, reduce, include_self=include_self))
 
 
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
@@ -69,7 +73,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In place: index_reduce."""
-    return self.copy_(index_reduce(self, dim, index, source, reduce, include_self=include_self))
+    return self.copy_(index_reduce(_kept_values(self), dim, index, source, reduce, include_self=include_self))
 
 
 def _counted(mask, x, index, dim):
@@ -179,6 +183,9 @@ def masked_scatter_(self, mask, source):
         raise RuntimeError(f"masked_scatter_: expected a bool mask, got {mask.dtype}")
     if need_tensor(source, "masked_scatter_").dtype != self.dtype:
         raise RuntimeError(f"masked_scatter_: expected a source of the input's dtype {self.dtype}, got {source.dtype}")
+    if self.ndim > 1 and self.is_contiguous():               # places in one dimension are found faster
+        masked_scatter_(shape.view(self, -1), shape.reshape(shape.expand(mask, self.shape), -1), source)
+        return self
     places = nonzero(shape.expand(mask, self.shape), as_tuple=True) if self.ndim else None
     count = len(places[0]) if self.ndim else int(bool(mask))
     if count > source.numel():
@@ -194,7 +201,7 @@ def masked_scatter(input, mask, source):
     if not input.ndim or input.shape != mask.shape:
         sizes = broadcast_tensors(input, mask)[0].shape
         input = shape.expand(input, sizes)
-    return masked_scatter_(shape.contiguousneed_tensor(input) if input.numel() and 0 in input.stride() else shape.clone(input), mask, source)
+    return masked_scatter_(shape.contiguous_tensor(input) if input.numel() and 0 in input.stride() else shape.clone(input), mask, source)
 
 
 # ---- embedding

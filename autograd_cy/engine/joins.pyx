@@ -3,8 +3,6 @@
 # Relies on array, dispatch, shape, record, kernels/moving. methods.py puts the functions into Tensor; rules call cat, pieces, triangle.
 # arrange.py has what is made of these.
 
-import autograd_cy.kernels.moving  # noqa: F401  adds its routines
-
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 

@@ -1,33 +1,30 @@
-# Linear algebra through LAPACK: inverses, systems of equations, determinants and decompositions, in the last two axes.
+# Linear algebra through LAPACK: inverses, systems of equations, determinants, Cholesky factors, in the last two axes.
 #
-# Relies on the routines of kernels/lapack and kernels/spectral, record, shape. matrices.py builds on it; autograd_cy.linalg is its public
-# path. It is imported when first asked for.
+# Relies on the routines of kernels/lapack, record, shape. decompositions.py and matrix_functions.py build on it; autograd_cy.linalg is
+# its public path. It is imported when first asked for.
 
 from collections import namedtuple
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM
+from autograd_cy.array.dtype cimport FLOAT64, INT32, MAX_NDIM
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_incref
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport run_routine
-from autograd_cy.engine.shape cimport own
+from autograd_cy.engine.shape cimport own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.routines import call_routine
 from autograd_cy.engine.shape import expand, swap_axes
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_number
 
 cdef int INV = OPCODES["inv"], SOLVE = OPCODES["solve"], TRIANGULAR = OPCODES["solve_triangular"], DET = OPCODES["det"]
-cdef int COFACTOR = OPCODES["cofactor"], LOGABSDET = OPCODES["logabsdet"], CHOLESKY = OPCODES["cholesky"], LU = OPCODES["lu_factor"]
-cdef int QR = OPCODES["qr"], SVD = OPCODES["svd"], EIGH = OPCODES["eigh"], EXP = OPCODES["matrix_exp"], BAND = OPCODES["band"]
-cdef int LSTSQ = OPCODES["lstsq"]
+cdef int LOGABSDET = OPCODES["logabsdet"], CHOLESKY = OPCODES["cholesky"], BAND = OPCODES["band"]
 cdef int R_INVERSE = routine_number("lapack.inverse"), R_SOLVE = routine_number("lapack.solve")
 cdef int R_SOLVE_AGAIN = routine_number("lapack.solve_again"), R_DETERMINANT = routine_number("lapack.determinant")
 cdef int R_CHOLESKY = routine_number("lapack.cholesky"), R_TRIANGLE = routine_number("lapack.solve_triangle")
@@ -37,11 +34,7 @@ inv_ex_result = namedtuple("inv_ex", "inverse info")
 solve_ex_result = namedtuple("solve_ex", "result info")
 cholesky_ex_result = namedtuple("cholesky_ex", "L info")
 slogdet_result = namedtuple("slogdet", "sign logabsdet")
-lu_factor_result = namedtuple("lu_factor", "LU pivots")
-lu_factor_ex_result = namedtuple("lu_factor_ex", "LU pivots info")
-qr_result = namedtuple("qr", "Q R")
-svd_result = namedtuple("svd", "U S Vh")
-eigh_result = namedtuple("eigh", "eigenvalues eigenvectors")
+cdef object made_of = tuple.__new__             # past the check of a named tuple's arguments
 
 
 # ---- what an operation accepts, and room for results
@@ -64,11 +57,6 @@ cdef Tensor square(object x, str name):
     if t.layout.dims[t.layout.ndim - 1] != t.layout.dims[t.layout.ndim - 2]:
         raise ShapeError(f"{name}: A must be batches of square matrices, but they are of shape {t.shape}")
     return t
-
-
-def matrix_input(x, name, need_square=False):
-    """x, if it is a tensor of floating-point matrices (square ones)."""
-    return square(x, name) if need_square else matrices(x, name)
 
 
 cdef int of_one_dtype(Tensor a, Tensor b, str name) except -1:
@@ -127,28 +115,36 @@ cdef int record_one(int opcode, Tensor x, Tensor out, object attrs=None, object 
     return 0
 
 
-def record_row(str name, Tensor x, Tensor out, attrs):
-    """out, as the result of a row of one input that was computed without a record."""
-    record_one(OPCODES[name], x, out, attrs)
+# for the decompositions, whose checks are no matter of nanoseconds
+
+def matrix_input(x, name, need_square=False):
+    """x, if it is a tensor of floating-point matrices (square ones)."""
+    return square(x, name) if need_square else matrices(x, name)
+
+
+def room(Tensor a, *sizes, dtype=None):
+    """A new tensor with a vector or matrix of the given sizes (or a number) for each matrix of a."""
+    cdef int code = a.dtype_ if dtype is None else dtype
+    return for_each(a, code, sizes[0] if sizes else -1, sizes[1] if len(sizes) > 1 else -1)
+
+
+def record_row(str name, tuple inputs, Tensor out, attrs=None, aux=None):
+    """out, as the result of a row of one or two inputs that was computed without a record."""
+    if len(inputs) == 1:
+        record_one(OPCODES[name], inputs[0], out, attrs, aux)
+    else:
+        record_two(OPCODES[name], inputs[0], inputs[1], out, attrs, aux)
     return out
 
 
-cdef int record_two(int opcode, Tensor a, Tensor b, Tensor out, object attrs, object aux) except -1:
-    cdef PyObject* inputs[2]
-    inputs[0], inputs[1] = <PyObject*> a, <PyObject*> b
-    if any_wants_grad(2, inputs):
-        record(opcode, <PyObject*> out, 2, inputs, <PyObject*> attrs, <PyObject*> aux if aux is not None else NULL)
-    return 0
-
-
-cdef int record_several(int opcode, Tensor x, tuple outputs, tuple attrs) except -1:
+def record_outputs(str name, Tensor x, tuple outputs, tuple attrs):
     """One node with several outputs, all of which its rule may name."""
     cdef Tensor y
     cdef PyObject* node
     cdef int k
     if not (wants_grad(x) and grad_enabled()):
-        return 0
-    node = node_new(opcode, 1, 0)
+        return outputs
+    node = node_new(OPCODES[name], 1, 0)
     node_set_outputs(<Node> node, <int> len(outputs))
     set_edge(&(<Node> node).edges[0], x)
     Py_INCREF(attrs)
@@ -165,6 +161,14 @@ cdef int record_several(int opcode, Tensor x, tuple outputs, tuple attrs) except
         Py_INCREF(<object> node)
         set_history(<PyObject*> y, node, k)
     Py_DECREF(<object> node)
+    return outputs
+
+
+cdef int record_two(int opcode, Tensor a, Tensor b, Tensor out, object attrs, object aux) except -1:
+    cdef PyObject* inputs[2]
+    inputs[0], inputs[1] = <PyObject*> a, <PyObject*> b
+    if any_wants_grad(2, inputs):
+        record(opcode, <PyObject*> out, 2, inputs, <PyObject*> attrs, <PyObject*> aux if aux is not None else NULL)
     return 0
 
 
@@ -204,12 +208,20 @@ def inverse_or_inf(Tensor a):
     return inv_ex(a)[0]
 
 
+cdef bint share_batch(Tensor a, Tensor b) noexcept:
+    cdef int i
+    if a.layout.ndim != b.layout.ndim:
+        return False
+    for i in range(a.layout.ndim - 2):
+        if a.layout.dims[i] != b.layout.dims[i]:
+            return False
+    return True
+
+
 cdef tuple with_one_batch(Tensor a, Tensor b, str name):
     """Both expanded to one batch."""
     cdef int n = a.layout.ndim - 2
     cdef tuple x = batch_sizes(a), y = batch_sizes(b)
-    if x == y:
-        return a, b
     batch = broadcast_sizes(x, y)
     if batch is None:
         raise ShapeError(f"{name}: the batches of A, of shape {a.shape}, and B, of shape {b.shape}, do not broadcast against each other")
@@ -261,6 +273,21 @@ def solve_again(Tensor a, Tensor b, tuple factors, adjoint):
     return x
 
 
+cdef Tensor with_column(Tensor b):
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int i
+    if b.layout.ndim == MAX_NDIM:
+        raise ShapeError(f"linalg.solve: shape {b.shape} has too many dimensions")
+    for i in range(b.layout.ndim):
+        shape[i] = b.layout.dims[i]
+    shape[b.layout.ndim] = 1
+    return reshape_to(b, b.layout.ndim + 1, shape)
+
+
+cdef object without_column(Tensor x):
+    return reshape_to(x, x.layout.ndim - 1, x.layout.dims)
+
+
 cdef object solve_any(object A, object B, bint left, PyObject* info, str name):
     cdef Tensor a = square(A, name)
     cdef Tensor b
@@ -271,14 +298,15 @@ cdef object solve_any(object A, object B, bint left, PyObject* info, str name):
     of_one_dtype(a, b, name)
     vector = b.layout.ndim == 1 or b.layout.ndim == a.layout.ndim - 1 and b.shape == a.shape[:a.layout.ndim - 1]
     if vector:
-        b = b.unsqueeze(-1)
+        b = with_column(b)
     if last(b, 2 if left or vector else 1) != last(a, 1):
         raise ShapeError(f"{name}: A of shape {a.shape} and B of shape {B.shape} do not fit")
     if vector and not left:
         raise ShapeError(f"{name}: vector broadcasting of B, of shape {B.shape}, is not supported for left=False")
-    a, b = with_one_batch(a, b, name)
+    if not share_batch(a, b):
+        a, b = with_one_batch(a, b, name)
     if vector:
-        return solution(a, b, info).squeeze(-1)
+        return without_column(solution(a, b, info))
     if left:
         return solution(a, b, info)
     return swap_axes(solution(swap_axes(a), swap_axes(b), info))
@@ -327,7 +355,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     of_one_dtype(a, b, "linalg.solve_triangular")
     if last(b, 2 if left else 1) != last(a, 1):
         raise ShapeError(f"linalg.solve_triangular: A of shape {a.shape} and B of shape {b.shape} do not fit")
-    a, b = with_one_batch(a, b, "linalg.solve_triangular")
+    if not share_batch(a, b):
+        a, b = with_one_batch(a, b, "linalg.solve_triangular")
     if left:
         return triangular_row(a, b, upper, False, unitriangular)
     return swap_axes(triangular_row(a, swap_axes(b), upper, True, unitriangular))
@@ -355,15 +384,7 @@ def slogdet(A):
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> sign, <PyObject*> out
     run_routine(R_DETERMINANT, arrays)
     record_one(LOGABSDET, a, out)
-    return slogdet_result(sign, out)
-
-
-def cofactor(Tensor a):
-    """For rules: det(A) inv(A).T, by singular values where A is (nearly) singular."""
-    cdef Tensor out = like(a)
-    call_routine("spectral.cofactors", (a, out))
-    record_one(COFACTOR, a, out)
-    return out
+    return made_of(slogdet_result, (sign, out))
 
 
 # ---- factorisations
@@ -394,122 +415,6 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
     return cholesky_ex_result(cholesky_any(a, upper, NULL if check_errors else <PyObject*> info), info)
 
 
-def lu_factor_ex(A, *, pivot=True, check_errors=False):
-    """(LU, pivots, info): as `lu_factor`, with info (int32) 0, or k where the k-th diagonal element of U is 0."""
-    cdef Tensor a = matrices(A, "linalg.lu_factor")
-    cdef Py_ssize_t least = min(last(a, 1), last(a, 2))
-    if not pivot:
-        raise NotImplementedError("linalg.lu_factor: pivot=False is not possible on the CPU, as in PyTorch")
-    factors, pivots, info = like(a), for_each(a, INT32, least), for_each(a, INT32)
-    call_routine("lapack.packed_factors", (a, factors, pivots, None if check_errors else info))
-    record_one(LU, a, factors, None, (pivots,))
-    return lu_factor_ex_result(factors, pivots, FUNCTIONS["zeros"](batch_sizes(a), INT32) if check_errors else info)
-
-
-def lu_factor(A, *, pivot=True):
-    """(LU, pivots) with A = P L U, for A (..., m, n): L without its diagonal of ones and U in one matrix; row i was exchanged with row
-    pivots[i] - 1 (int32)."""
-    return lu_factor_result(*lu_factor_ex(A, pivot=pivot)[:2])
-
-
-def permutation_matrix(Tensor pivots, rows, Tensor like):
-    """The matrices P (rows, rows) of A = P L U, in the dtype of `like`."""
-    cdef Tensor out = for_each(pivots.unsqueeze(-1), like.dtype_, rows, rows)
-    call_routine("lapack.permutation", (pivots, out))
-    return out
-
-
-def qr(A, mode="reduced"):
-    """(Q, R) with A = Q R, for A (..., m, n): columns of Q orthonormal, R upper triangular. "reduced": Q (m, k) and R (k, n), where k is
-    the smaller of m and n; "complete": Q (m, m) and R (m, n); "r": only R, and Q is empty.
-
-    The gradient exists where the first k columns of A are independent, and not for "complete" with m > n.
-    """
-    cdef Tensor a = matrices(A, "linalg.qr")
-    cdef Py_ssize_t m = last(a, 2), n = last(a, 1), k = m if mode == "complete" else min(m, n)
-    if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {mode!r}")
-    r = for_each(a, a.dtype_, k, n)
-    if mode == "r" and not (wants_grad(a) and grad_enabled()):
-        call_routine("spectral.qr", (a, None, r))
-        return qr_result(FUNCTIONS["zeros"]((0,), a.dtype_), r)
-    q = for_each(a, a.dtype_, m, k)
-    call_routine("spectral.qr", (a, q, r))
-    record_several(QR, a, (q, r), (mode,))
-    return qr_result(FUNCTIONS["zeros"]((0,), a.dtype_) if mode == "r" else q, r)
-
-
-def svd(A, full_matrices=True, *, driver=None):
-    """(U, S, Vh) with A = U diag(S) Vh, for A (..., m, n): S descending; U (m, m) and Vh (n, n), or of the smaller size on their inner
-    side unless full_matrices. `driver` is accepted and ignored.
-
-    Gradients are finite where singular values repeat, and right for functions that do not depend on the choice of vectors.
-    """
-    cdef Tensor a = matrices(A, "linalg.svd")
-    cdef Py_ssize_t m = last(a, 2), n = last(a, 1), k = min(m, n)
-    u, s, vh = for_each(a, a.dtype_, m, m if full_matrices else k), for_each(a, a.dtype_, k), for_each(
-        a, a.dtype_, n if full_matrices else k, n)
-    call_routine("spectral.svd", (a, s, u, vh))
-    record_several(SVD, a, (u, s, vh), (bool(full_matrices),))
-    return svd_result(u, s, vh)
-
-
-def svdvals(A, *, driver=None):
-    """The singular values of A (..., m, n), descending."""
-    cdef Tensor a = matrices(A, "linalg.svdvals")
-    if wants_grad(a) and grad_enabled():
-        return svd(a, False)[1]
-    s = for_each(a, a.dtype_, min(last(a, 1), last(a, 2)))
-    call_routine("spectral.svd", (a, s, None, None))
-    return s
-
-
-cdef bint is_upper(object UPLO, str name) except -1:
-    if UPLO not in ("L", "U", "l", "u"):
-        raise ValueError(f"{name}: expected UPLO to be 'L' or 'U', got {UPLO!r}")
-    return UPLO in "Uu"
-
-
-def eigh(A, UPLO="L"):
-    """(eigenvalues, eigenvectors) of symmetric matrices A (..., n, n): ascending, and in columns. Only the triangle UPLO is read; the
-    gradient is symmetric."""
-    cdef Tensor a = square(A, "linalg.eigh")
-    cdef bint upper = is_upper(UPLO, "linalg.eigh")
-    values, vectors = for_each(a, a.dtype_, last(a, 1)), like(a)
-    call_routine("spectral.eigh", (a, values, vectors), (int(upper),))
-    record_several(EIGH, a, (values, vectors), (bool(upper),))
-    return eigh_result(values, vectors)
-
-
-def eigvalsh(A, UPLO="L"):
-    """The eigenvalues of symmetric matrices A (..., n, n), ascending."""
-    cdef Tensor a = square(A, "linalg.eigvalsh")
-    cdef bint upper = is_upper(UPLO, "linalg.eigvalsh")
-    if wants_grad(a) and grad_enabled():
-        return eigh(a, UPLO)[0]
-    values = for_each(a, a.dtype_, last(a, 1))
-    call_routine("spectral.eigh", (a, values, None), (int(upper),))
-    return values
-
-
-def least_squares(Tensor a, Tensor b, double rcond, int driver):
-    """(solution, rank, singular values or None) of tensors of one batch; driver: 0 gels, 1 gelsy, 2 gelsd."""
-    x, rank = for_each(a, a.dtype_, last(a, 1), last(b, 1)), for_each(a, INT64)
-    s = for_each(a, a.dtype_, min(last(a, 1), last(a, 2))) if driver == 2 else None
-    call_routine("spectral.lstsq", (a, b, x, rank, s), (driver,), (rcond,))
-    record_two(LSTSQ, a, b, x, (rcond, driver), None)
-    return x, rank, s
-
-
-def matrix_exp(A):
-    """sum over k of A^k / k!, for square A (..., n, n): by Pade approximants, scaling and squaring."""
-    cdef Tensor a = square(A, "linalg.matrix_exp")
-    cdef Tensor out = like(a)
-    call_routine("spectral.exponential", (a, out))
-    record_one(EXP, a, out)
-    return out
-
-
 def band(Tensor x, low, high):
     """For rules: x (..., m, n) with zeros except on its diagonals low to high."""
     cdef Tensor out = like(x)
@@ -523,6 +428,5 @@ def band(Tensor x, low, high):
     return out
 
 
-FUNCTIONS.update({"band": band, "cofactor": cofactor, "det": det, "inverse_or_inf": inverse_or_inf, "matrix_exp": matrix_exp,
-                  "permutation_matrix": permutation_matrix, "solve_again": solve_again, "solve_triangular": triangular_row,
-                  "svd": lambda x: svd(x, False)})
+FUNCTIONS.update({"band": band, "det": det, "inverse_or_inf": inverse_or_inf, "solve_again": solve_again,
+                  "solve_triangular": triangular_row})

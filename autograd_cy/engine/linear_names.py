@@ -1,7 +1,7 @@
 """PyTorch's names for linear algebra outside torch.linalg: torch.det, torch.cholesky, Tensor.qr and so on.
 
-Relies on linear_algebra and matrix_functions, which it imports at the first call, so that the package's import need not. methods.py
-makes methods of them, the package's front functions.
+Relies on linear_algebra, decompositions and matrix_functions, which it imports at the first call, so that the package's import need
+not. methods.py makes methods of them, the package's front functions.
 """
 
 from collections import namedtuple
@@ -25,8 +25,7 @@ class _Later:
         raise AttributeError(name)
 
 
-_l = _Later("autograd_cy.engine.linear_algebra", "autograd_cy.engine.matrix_functions")
-_e = _Later("autograd_cy.engine.einsum")
+_l = _Later("autograd_cy.engine.linear_algebra", "autograd_cy.engine.decompositions", "autograd_cy.engine.matrix_functions")
 _qr, _svd, _triangular = namedtuple("qr", "Q R"), namedtuple("svd", "U S V"), namedtuple("triangular_solve", "solution cloned_coefficient")
 
 
@@ -113,17 +112,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return _l.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
-def einsum(*args) -> Tensor:
-    """einsum(equation, *operands): sums of products over dimensions that an equation names, as einsum("ij,jk->ik", a, b) is a @ b.
-
-    A letter that stands twice in one operand takes its diagonal; "..." stands for dimensions that broadcast; without "->" the result has
-    the letters that occur once, in alphabetical order. Or with lists of integers: einsum(a, [0, 1], b, [1, 2], [0, 2]). Sizes of 1
-    broadcast. Any number of operands, multiplied in the cheapest order. ValueError where the equation is wrong or does not fit the shapes.
-    """
-    return _e.einsum(*args)
-
-
 __all__ = [
-    "cholesky", "cholesky_inverse", "cholesky_solve", "det", "einsum", "inverse", "logdet", "lu_solve", "lu_unpack", "matrix_exp",
+    "cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse", "logdet", "lu_solve", "lu_unpack", "matrix_exp",
     "matrix_power", "pinverse", "qr", "slogdet", "svd", "triangular_solve",
 ]

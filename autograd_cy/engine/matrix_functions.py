@@ -8,11 +8,9 @@ from collections import namedtuple
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, reduce
 from .creation import eye, full, zeros
+from .decompositions import eigh, eigvalsh, least_squares, lu_factor_ex, permutation_matrix, svd, svdvals
 from .gradients import FUNCTIONS
-from .linear_algebra import (
-    band, broadcast_sizes, eigh, eigvalsh, inv, inverse_or_inf, least_squares, lu_factor_ex, matrix_input, permutation_matrix, record_row,
-    solve, solve_triangular, svd, svdvals,
-)
+from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
 from .modes import no_grad
 from .products import matmul
 from .selection import where
@@ -45,6 +43,11 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         raise TypeError(f"linalg.vector_norm: expected ord to be a number, got {ord!r}")
     if dim == () or dim == []:
         dim = None
+    if not x.numel() and (ord < 0 or ord == INF):
+        for d in range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim:
+            if not x.shape[d]:
+                raise ShapeError(f"linalg.vector_norm: the norm of order {ord} of nothing is not defined, and dimension {d} of shape "
+                                 f"{tuple(x.shape)} is empty")
     return reduce.norm(x, ord, dim, keepdim)
 
 
@@ -62,6 +65,11 @@ def _two_dims(x, dim, name):
     return a, b
 
 
+def _largest(x, dim, keepdim):
+    """The largest of non-negative numbers; 0 of none."""
+    return x.amax(dim, keepdim) if x.shape[dim] else x.sum(dim, keepdim)
+
+
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of matrices: "fro" (root of the sum of squares), "nuc" (sum of singular values), 2, -2 (largest, smallest singular value),
     1, -1 (largest, smallest sum of a column of |A|), inf, -inf (of a row)."""
@@ -73,10 +81,10 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     if ord in (1, -1, INF, -INF) and not isinstance(ord, str):
         summed, kept = (rows, cols) if ord in (1, -1) else (cols, rows)
         sums = elementwise.abs(A).sum(summed, keepdim=True)
-        out = sums.amax(kept, keepdim=True) if ord > 0 else sums.amin(kept, keepdim=True)
+        out = _largest(sums, kept, True) if ord > 0 else sums.amin(kept, keepdim=True)
     elif ord in ("nuc", 2, -2):
         s = svdvals(movedim(A, (rows, cols), (-2, -1)))
-        values = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord == 2 else s.amin(-1)
+        values = s.sum(-1) if ord == "nuc" else _largest(s, -1, False) if ord == 2 else s.amin(-1)
         if not keepdim:
             return values
         return reshape(values, [1 if i in (rows, cols) else n for i, n in enumerate(A.shape)])
@@ -104,11 +112,13 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 def cond(A, p=None):
     """The condition number: norm(A, p) * norm(inv(A), p); of singular values where p is None, 2 or -2. A singular matrix: inf."""
+    A = matrix_input(A, "linalg.cond", p not in (None, 2, -2))
+    if not A.numel():
+        return zeros(A.shape[:-2], dtype=A.dtype)
     if p in (None, 2, -2):
-        s = svdvals(matrix_input(A, "linalg.cond"))
+        s = svdvals(A)
         first, last = s[..., 0], s[..., -1]
         return last / first if p == -2 else first / last
-    A = matrix_input(A, "linalg.cond", True)
     return matrix_norm(A, p) * matrix_norm(inverse_or_inf(A), p)
 
 
@@ -145,7 +155,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
             usable = elementwise.abs(s) > _cutoff(elementwise.abs(s), A.shape, atol, rtol)
             inverse = where(usable, 1 / where(usable, s, 1), 0)
             out = matmul(swap_axes(vh) * unsqueeze(inverse, -2), swap_axes(u))
-    return record_row("pinv", A, out, (atol, rtol, hermitian))
+    return record_row("pinv", (A,), out, (atol, rtol, hermitian))
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
@@ -262,13 +272,15 @@ def matrix_power(A, n):
         return expand(eye(A.shape[-1], dtype=A.dtype), A.shape).clone()
     if n < 0:
         A, n = inv(A), -n
+    elif n == 1:
+        return A.clone()
     out = None
     while True:
         if n & 1:
             out = A if out is None else matmul(out, A)
         n >>= 1
         if not n:
-            return out.clone() if out is A else out
+            return out
         A = matmul(A, A)
 
 

@@ -4,16 +4,21 @@ Relies on products, shape, reduce, the operators of Tensor. methods.py makes met
 functions.
 """
 
+from functools import lru_cache
+
 from ..array.errors import ShapeError
-from . import elementwise
 from .creation import arange, full
 from .elementwise import mul
 from .joins import stack
-from .products import bmm, dot, matmul, mm, mv
+from .named_products import addmm, bmm, cross_rows, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
+from .products import matmul
 from .reduce import norm
 from .selection import where
-from .shape import movedim, permute, reshape, squeeze, unsqueeze
+from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
+
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def _need(name, *tensors):
@@ -44,15 +49,11 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     _need("inner", input, other)
     if not input.ndim or not other.ndim:
         return input * other
+    if input.ndim == other.ndim == 1 and input.shape == other.shape:
+        return dot(input, other)
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last dimensions of shapes {tuple(input.shape)} and {tuple(other.shape)} differ")
     return tensordot(input, other, ((-1,), (-1,)))
-
-
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """input[i] * vec2[j], for two vectors. ValueError where they are not."""
-    _dims("outer", (input, 1), (vec2, 1))
-    return mul(unsqueeze(input, 1), vec2)
 
 
 ger = outer
@@ -66,45 +67,19 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 # ---- beta * input + alpha * product
 
-def _sum(name, input, product, beta, alpha):
-    """beta * input + alpha * product; with beta 0, NaNs of input do not count."""
-    if not isinstance(input, Tensor):
-        raise TypeError(f"{name}: expected a Tensor, got {type(input).__name__}")
-    if input.dtype != product.dtype:
-        raise RuntimeError(f"{name}: operands must have one dtype, got {input.dtype.name} and {product.dtype.name}")
-    if not input.dtype.is_floating_point:
-        for number in (beta, alpha):
-            if isinstance(number, float):
-                raise RuntimeError(f"{name}: for integral input tensors, beta and alpha must not be floating point numbers")
-    if alpha != 1:
-        product = mul(product, alpha)
-    shape = product.shape
-    if input.shape != shape and (input.ndim > len(shape) or any(
-            a not in (1, b) for a, b in zip(input.shape[::-1], shape[::-1], strict=False))):
-        raise ShapeError(f"{name}: an input of shape {tuple(input.shape)} does not expand to the product's shape {tuple(shape)}")
-    if beta == 0:
-        return product
-    return elementwise.add(input if beta == 1 else mul(input, beta), product)
-
-
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2), for matrices; input broadcasts. ValueError where the shapes do not fit."""
-    return _sum("addmm", input, mm(mat1, mat2), beta, alpha)
-
-
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), for a matrix and a vector; input broadcasts."""
-    return _sum("addmv", input, mv(mat, vec), beta, alpha)
+    return scaled_sum("addmv", input, mv(mat, vec), beta, alpha)
 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), for vectors; input broadcasts."""
-    return _sum("addr", input, outer(vec1, vec2), beta, alpha)
+    return scaled_sum("addr", input, outer(vec1, vec2), beta, alpha)
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * bmm(batch1, batch2), for batches of matrices; input broadcasts."""
-    return _sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)
+    return scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)
 
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -114,12 +89,13 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
     if batch2.shape[:2] != (n, inner_):
         raise ShapeError(f"addbmm: batches of shapes {tuple(batch1.shape)} and {tuple(batch2.shape)} do not fit")
     long = reshape(permute(batch1, (1, 0, 2)), (rows, n * inner_))
-    return _sum("addbmm", input, mm(long, reshape(batch2, (n * inner_, batch2.shape[2]))), beta, alpha)
+    return scaled_sum("addbmm", input, mm(long, reshape(batch2, (n * inner_, batch2.shape[2]))), beta, alpha)
 
 
 # ---- chains, axes
 
-def _cheapest(sizes):
+@lru_cache
+def _cheapest(*sizes):
     """split[i, j]: where the chain of matrices i to j is best divided; matrix i has sizes[i] rows and sizes[i + 1] columns."""
     n = len(sizes) - 1
     cost, split = {(i, i): 0 for i in range(n)}, {}
@@ -139,15 +115,16 @@ def multi_dot(tensors) -> Tensor:
     if len(tensors) < 2:
         raise ShapeError(f"linalg.multi_dot: expected at least 2 tensors but got {len(tensors)}")
     _need("linalg.multi_dot", *tensors)
-    shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
+    given = tuple(tensors)
     first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
     if first:
         tensors[0] = unsqueeze(tensors[0], 0)
     if last:
         tensors[-1] = unsqueeze(tensors[-1], 1)
     if any(x.ndim != 2 for x in tensors) or any(a.shape[1] != b.shape[0] for a, b in zip(tensors, tensors[1:], strict=False)):
-        raise ShapeError(f"linalg.multi_dot: expected matrices (a vector at either end) that fit, got shapes {shapes}")
-    split = _cheapest([x.shape[0] for x in tensors] + [tensors[-1].shape[1]])
+        raise ShapeError(f"linalg.multi_dot: expected matrices (a vector at either end) that fit, got shapes "
+                         f"{', '.join(str(tuple(x.shape)) for x in given)}")
+    split = _cheapest(*[x.shape[0] for x in tensors], tensors[-1].shape[1])
 
     def product(i, j):
         return tensors[i] if i == j else matmul(product(i, split[i, j]), product(split[i, j] + 1, j))
@@ -172,64 +149,41 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
     Raises ValueError where their sizes differ (1 broadcasts).
     """
     _need("tensordot", a, b)
+    if not isinstance(dims, int):
+        dims = tuple((d,) if isinstance(d, int) else tuple(d.tolist() if isinstance(d, Tensor) else d) for d in dims)
+    try:
+        return einsum(_tensordot_equation(a.ndim, b.ndim, dims), a, b)
+    except ShapeError:
+        raise ShapeError(f"tensordot: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit for dims={dims}") from None
+
+
+@lru_cache
+def _tensordot_equation(m, n, dims):
+    """The product as an equation."""
     if isinstance(dims, int):
-        if dims < 0 or dims > min(a.ndim, b.ndim):
-            raise ShapeError(f"tensordot: dims must be from 0 to the number of dimensions of shapes {tuple(a.shape)} and {tuple(b.shape)}, "
-                             f"got {dims}")
-        ours, theirs = list(range(a.ndim - dims, a.ndim)), list(range(dims))
-    else:
-        ours, theirs = ([d] if isinstance(d, int) else d.tolist() if isinstance(d, Tensor) else list(d) for d in dims)
+        if dims < 0 or dims > min(m, n):
+            raise ShapeError(f"tensordot: dims must be from 0 to the number of dimensions, {m} and {n}, got {dims}")
+        dims = tuple(range(m - dims, m)), tuple(range(dims))
+    ours, theirs = dims
     if len(ours) != len(theirs):
         raise ShapeError(f"tensordot: both dimension lists should have the same length, got {ours} and {theirs}")
-    ours, theirs = [_axis(d, a, "tensordot") for d in ours], [_axis(d, b, "tensordot") for d in theirs]
+    for d, k in (*((d, m) for d in ours), *((d, n) for d in theirs)):
+        if not -k <= d < k:
+            raise IndexError(f"tensordot: dim {d} is out of range for a tensor of {k} dimensions")
+    ours, theirs = [d % m for d in ours], [d % n for d in theirs]
     if len(set(ours)) != len(ours) or len(set(theirs)) != len(theirs):
         raise ShapeError(f"tensordot: a dimension appears twice in {ours} or {theirs}")
+    left, right = list(LETTERS[:m]), list(LETTERS[m:m + n])
     for i, j in zip(ours, theirs, strict=True):
-        if a.shape[i] != b.shape[j]:
-            if a.shape[i] == 1:
-                b = b.sum(j, keepdim=True)
-            elif b.shape[j] == 1:
-                a = a.sum(i, keepdim=True)
-            else:
-                raise ShapeError(f"tensordot: dimension {i} of shape {tuple(a.shape)} and {j} of shape {tuple(b.shape)} differ")
-    free_a, free_b = [i for i in range(a.ndim) if i not in ours], [j for j in range(b.ndim) if j not in theirs]
-    n = 1
-    for i in ours:
-        n *= a.shape[i]
-    shape_a, shape_b = [a.shape[i] for i in free_a], [b.shape[j] for j in free_b]
-    left = reshape(permute(a, (*free_a, *ours)), (_product(shape_a), n))
-    right = reshape(permute(b, (*theirs, *free_b)), (n, _product(shape_b)))
-    return reshape(matmul(left, right), (*shape_a, *shape_b))
-
-
-def _product(sizes):
-    n = 1
-    for size in sizes:
-        n *= size
-    return n
+        right[j] = left[i]
+    free = [c for i, c in enumerate(left) if i not in ours] + [c for j, c in enumerate(right) if j not in theirs]
+    return f"{''.join(left)},{''.join(right)}->{''.join(free)}"
 
 
 def _axis(dim, x, name):
     if not -x.ndim <= dim < x.ndim:
         raise IndexError(f"{name}: dim {dim} is out of range for a tensor of shape {tuple(x.shape)}")
     return dim % x.ndim
-
-
-def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: every element of input times all of other, as blocks."""
-    _need("kron", input, other)
-    n = max(input.ndim, other.ndim)
-    a, b = (1,) * (n - input.ndim) + tuple(input.shape), (1,) * (n - other.ndim) + tuple(other.shape)
-    left = reshape(input, [size for pair in zip(a, (1,) * n, strict=True) for size in pair])
-    right = reshape(other, [size for pair in zip((1,) * n, b, strict=True) for size in pair])
-    return reshape(mul(left, right), [p * q for p, q in zip(a, b, strict=True)])
-
-
-def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal. ValueError unless there are 2 dimensions."""
-    _dims("trace", (input, 2))
-    rows, cols = input.shape
-    return reshape(input, (rows * cols,))[:min(rows, cols) * cols:cols + 1].sum()
 
 
 def vander(x: Tensor, N=None, increasing: bool = False) -> Tensor:
@@ -249,7 +203,12 @@ def linalg_vander(x: Tensor, *, N=None, name="linalg.vander") -> Tensor:
         raise ShapeError(f"{name}: N must be {'greater than 1' if name == 'linalg.vander' else 'non-negative'}, got {N}")
     if x.dtype.name == "bool":
         x = x.long()
-    return unsqueeze(x, -1) ** arange(n)
+    if n > 4096:
+        return unsqueeze(x, -1) ** arange(n)
+    columns = [full(x.shape, 1, dtype=x.dtype)]
+    for _ in range(n - 1):
+        columns.append(x if len(columns) == 1 else mul(columns[-1], x))
+    return stack(columns[:n], -1) if n else full((*x.shape, 0), 0, dtype=x.dtype)
 
 
 # ---- distances, statistics
@@ -345,13 +304,14 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     if input.shape[axis] != 3 or other.shape[axis] != 3:
         raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3, got shapes {tuple(input.shape)} and "
                          f"{tuple(other.shape)}")
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"linalg.cross: inputs must have one dtype, got {input.dtype.name} and {other.dtype.name}")
     a, b = (input, other) if axis == input.ndim - 1 else (movedim(input, axis, -1), movedim(other, axis, -1))
-    (a1, a2, a3), (b1, b2, b3) = (_components(x) for x in (a, b))
-    return stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis)
-
-
-def _components(x):
-    return [x[..., i] for i in range(3)]
+    if a.shape != b.shape:
+        shape = [m if n == 1 else n for m, n in zip(a.shape, b.shape, strict=True)]
+        a, b = expand(a, shape), expand(b, shape)
+    out = cross_rows(a, b)
+    return out if axis == input.ndim - 1 else movedim(out, -1, axis)
 
 
 def cross(input: Tensor, other: Tensor, dim=None) -> Tensor:
@@ -365,6 +325,6 @@ def cross(input: Tensor, other: Tensor, dim=None) -> Tensor:
 
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "cdist", "chain_matmul", "corrcoef", "cov", "cross", "ger", "inner", "kron", "outer",
-    "pdist", "tensordot", "trace", "vander", "vdot",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "cdist", "chain_matmul", "corrcoef", "cov", "cross", "einsum", "ger", "inner", "kron",
+    "outer", "pdist", "tensordot", "trace", "vander", "vdot",
 ]

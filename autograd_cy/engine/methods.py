@@ -4,7 +4,6 @@ Relies on every module of operations. The package's __init__ imports it; functio
 """
 
 import copy
-import operator
 
 from ..array.dtypes import DTYPES, DType, as_dtype
 from ..array.dtypes import bool as bool_dtype
@@ -12,7 +11,8 @@ from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
     arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
-    matrix_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting, statistics, types, windows,
+    making, manners, matrix_products, named_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting,
+    statistics, types, windows,
 )
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
@@ -211,6 +211,14 @@ def apply_named(name, args):
     return FUNCTIONS[name](*args)
 
 
+def _linear(name):
+    """A function of linear algebra, which is imported when first asked for, and then takes this one's place in FUNCTIONS."""
+    def call(*args):
+        from . import matrix_functions  # noqa: F401
+        return FUNCTIONS[name](*args)
+    return call
+
+
 def _rule_where(condition, a, b):
     if isinstance(condition, bool):
         return a if condition else b
@@ -231,20 +239,12 @@ METHODS |= {f.__name__: f for f in (
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
     reduce.all, reduce.var, reduce.std, reduce.logsumexp, reduce.norm, reduce.softmax, reduce.log_softmax,
-    products.matmul, products.mm, products.bmm, products.mv, products.dot,
-    *(getattr(matrix_products, name) for name in matrix_products.__all__ if name not in ("cdist", "chain_matmul", "pdist", "tensordot", "vander")),
-    *(getattr(linear_names, name) for name in linear_names.__all__ if name not in ("einsum", "lu_unpack")),
+    products.matmul, named_products.mm, named_products.bmm, named_products.mv, named_products.dot,
+    *(getattr(matrix_products, name) for name in matrix_products.__all__
+      if name not in ("cdist", "chain_matmul", "einsum", "pdist", "tensordot", "vander")),
+    *(getattr(linear_names, name) for name in linear_names.__all__ if name != "lu_unpack"),
     gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
-    shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
-    arrange.repeat, arrange.tile, arrange.repeat_interleave, arrange.flip, arrange.fliplr, arrange.flipud, arrange.roll, arrange.rot90,
-    arrange.ravel, arrange.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, arrange.diag, arrange.diag_embed, arrange.diagflat,
-    arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, arrange.tril, arrange.triu, arrange.tril_, arrange.triu_,
-    arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
-    gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
-    gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
-    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, indexing.take, indexing.take_along_dim,
-    indexing.put, indexing.put_, indexing.masked_select, indexing.masked_scatter, indexing.masked_scatter_,
     scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
     sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
     reduce.nansum, statistics.nanmean, statistics.count_nonzero, statistics.aminmax, statistics.quantile, statistics.nanquantile,
@@ -252,9 +252,7 @@ METHODS |= {f.__name__: f for f in (
     statistics.diff,
 )}
 METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
-METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "swapdims": shape.transpose, "moveaxis": shape.movedim,
-            "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_, "split_with_sizes": joins.split,
-            "H": property(shape.matrix_H), "mH": property(shape.adjoint), "expit": elementwise.sigmoid,
+METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "expit": elementwise.sigmoid, "ger": matrix_products.outer,
             "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
             "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
             "clip": clamp, "clip_": clamp_,
@@ -281,6 +279,22 @@ METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
     *(name for name in _ELEMENTWISE if TABLE[name].result == "bool" and TABLE[name].has_form_in_place),
     "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
 
+METHODS |= {f.__name__: f for f in (
+    shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
+    arrange.repeat, arrange.tile, arrange.repeat_interleave, arrange.flip, arrange.fliplr, arrange.flipud, arrange.roll, arrange.rot90,
+    arrange.ravel, arrange.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, arrange.diag, arrange.diag_embed, arrange.diagflat,
+    arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, arrange.tril, arrange.triu, arrange.tril_, arrange.triu_,
+    arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
+    gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
+    gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
+    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, indexing.take,
+    indexing.take_along_dim,
+    indexing.put, indexing.put_, indexing.masked_select, indexing.masked_scatter, indexing.masked_scatter_,
+    *making.METHODS, *manners.METHODS,
+)}
+METHODS |= {"moveaxis": shape.movedim, "swapdims": shape.transpose, "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_,
+            "split_with_sizes": joins.split, "H": property(shape.matrix_H), "mH": property(shape.adjoint)}
+
 for _other, _name in {
         "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
         "arctanh": "atanh", "fix": "trunc", "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg",
@@ -294,7 +308,8 @@ for _name, _function in METHODS.items():
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
 FUNCTIONS.update({
     "where": _rule_where, "pow": choose.pow_row, "polygamma": choose.polygamma_row,
-    "matmul": products.matmul, "swap_axes": shape.swap_axes, "reshape": shape.reshape,
+    "matmul": products.matmul, "cross_rows": named_products.cross_rows,
+    "swap_axes": shape.swap_axes, "reshape": shape.reshape,
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
     "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
@@ -302,10 +317,13 @@ FUNCTIONS.update({
     "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
     "cross_entropy_back": losses.cross_entropy_back, "output_shapes": joins.output_shapes, "clone": shape.clone,
     "diagonal_back": windows.diagonal_back, "unfold_back": windows.unfold_back, "triangle": joins.triangle, "stack": joins.stack,
-    "scatter_kept": indexing.scatter_kept, "index_kept": indexing.index_kept, "scatter_zero": gather.scatter_zero, "scatter_dx": indexing.scatter_dx, "scatter_dv": indexing.scatter_dv,
+    "scatter_kept": indexing.scatter_kept, "index_kept": indexing.index_kept, "scatter_zero": gather.scatter_zero,
+    "scatter_dx": indexing.scatter_dx, "scatter_dv": indexing.scatter_dv,
     "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
     "cumulate": scans.cumulate, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})
+FUNCTIONS.update({name: _linear(name) for name in (
+    "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd")})

@@ -9,6 +9,9 @@ from typing_extensions import disjoint_base
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+observing: Callable[[str, Any], object] | None
+
+def set_observer(observer: Callable[[str, Any], object] | None) -> None: ...
 def is_grad_enabled() -> bool: ...
 def drive(generator: Generator[Any, Any, Any], mode: bool) -> Generator[Any, Any, Any]: ...
 

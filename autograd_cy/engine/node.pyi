@@ -14,7 +14,6 @@ from .tensor import Tensor
 CUSTOM: int
 NAMES: tuple[str, ...]
 NUMBERS: dict[int, type]
-PACKAGE: str
 
 @disjoint_base
 class Node:

@@ -18,6 +18,7 @@ cdef class Pass:
     cdef bint fast            # the state is kept in the nodes themselves
     cdef bint create_graph
     cdef bint retain_graph
+    cdef bint quiet           # hooks of leaves are not called
     cdef bint restricted      # only nodes on a path to the chosen inputs are visited
     cdef PyObject** heap
     cdef Py_ssize_t n_heap, heap_room

@@ -156,7 +156,7 @@ cdef Pass take_pass(bint retain_graph, bint create_graph):
     spare = None
     run.create_graph = create_graph
     run.retain_graph = retain_graph
-    run.restricted = False
+    run.restricted = run.quiet = False
     if not fast_taken:
         fast_taken = run.fast = True
     return run

@@ -220,60 +220,6 @@ def matmul(a, b):
     return matmul_recorded(x, y)
 
 
-cdef int check_dims(object a, int ndim_a, object b, int ndim_b, str name) except -1:
-    """Two tensors of one number dtype and of so many dimensions."""
-    for x in (a, b):
-        if not is_tensor(<PyObject*> x):
-            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
-    if (<Tensor> a).layout.ndim != ndim_a or (<Tensor> b).layout.ndim != ndim_b:
-        raise ShapeError(f"{name}: expected a {ndim_a}-D and a {ndim_b}-D tensor, but got shapes {a.shape} and {b.shape}")
-    return check_operands(<Tensor> a, <Tensor> b, name)
-
-
-cdef int unfit(object a, object b, str name) except -1:
-    raise ShapeError(f"{name}: shapes {a.shape} and {b.shape} do not fit")
-
-
-def mm(input, mat2):
-    """The product of two matrices (n, m) and (m, p). Nothing broadcasts: ValueError where the shapes do not fit."""
-    check_dims(input, 2, mat2, 2, "mm")
-    if (<Tensor> input).layout.dims[1] != (<Tensor> mat2).layout.dims[0]:
-        unfit(input, mat2, "mm")
-    return matmul_recorded(<Tensor> input, <Tensor> mat2)
-
-
-def bmm(input, mat2):
-    """The products of matrices (b, n, m) and (b, m, p), one by one. Nothing broadcasts: ValueError where the shapes do not fit."""
-    check_dims(input, 3, mat2, 3, "bmm")
-    if (<Tensor> input).layout.dims[0] != (<Tensor> mat2).layout.dims[0] or (<Tensor> input).layout.dims[2] != (<Tensor> mat2).layout.dims[1]:
-        unfit(input, mat2, "bmm")
-    return matmul_recorded(<Tensor> input, <Tensor> mat2)
-
-
-def mv(input, vec):
-    """The product of a matrix (n, m) and a vector (m). ValueError where the shapes do not fit."""
-    check_dims(input, 2, vec, 1, "mv")
-    if (<Tensor> input).layout.dims[1] != (<Tensor> vec).layout.dims[0]:
-        unfit(input, vec, "mv")
-    return as_vector(matmul_recorded(<Tensor> input, as_column(<Tensor> vec)))
-
-
-def dot(input, tensor):
-    """The sum of input * tensor, for two vectors of one size. ValueError where they are not."""
-    check_dims(input, 1, tensor, 1, "dot")
-    if (<Tensor> input).layout.dims[0] != (<Tensor> tensor).layout.dims[0]:
-        unfit(input, tensor, "dot")
-    return reshape_to(matmul_recorded(unsqueeze(<Tensor> input, 0), as_column(<Tensor> tensor)), 0, NULL)
-
-
-cdef Tensor as_column(Tensor x):
-    return unsqueeze(x, 1)
-
-
-cdef object as_vector(Tensor x):
-    return reshape_to(x, 1, x.layout.dims)
-
-
 cdef PyObject* matmul_operator(PyObject* a, PyObject* b) except NULL:
     if not ((is_tensor(a) or hasattr(<object> a, "__array__")) and (is_tensor(b) or hasattr(<object> b, "__array__"))):
         Py_INCREF(NotImplemented)

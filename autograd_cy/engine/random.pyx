@@ -2,6 +2,8 @@
 #
 # Relies on creation, and on NumPy's bit generators. nn (initialisers, dropout), data and users rely on it.
 
+import os
+
 import numpy as np
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64
@@ -32,6 +34,22 @@ class Generator:
 
         outside(start, [], [])
         return self
+
+    def seed(self):
+        """Start a sequence that belongs to an unpredictable seed, which is returned."""
+        escape("seed()")
+        chosen = int.from_bytes(os.urandom(8), "little")
+        self.manual_seed(chosen)
+        return chosen
+
+    def initial_seed(self):
+        """The seed that the sequence belongs to."""
+        escape("initial_seed()")
+        if self._seed is None:
+            if self._numpy is not None:
+                return int(self._numpy.bit_generator.seed_seq.entropy)
+            self._seed = int.from_bytes(os.urandom(8), "little")
+        return self._seed
 
     @property
     def numpy(self):

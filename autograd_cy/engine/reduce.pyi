@@ -15,6 +15,10 @@ def sum(
     x: Tensor, dim: _Dims | None = None, keepdim: bool = False, *, dtype: _DType | None = None, axis: _Dims | None = None,
     keepdims: bool | None = None
 ) -> Tensor: ...
+def nansum(
+    x: Tensor, dim: _Dims | None = None, keepdim: bool = False, *, dtype: _DType | None = None, axis: _Dims | None = None,
+    keepdims: bool | None = None
+) -> Tensor: ...
 def mean(
     x: Tensor, dim: _Dims | None = None, keepdim: bool = False, *, dtype: _DType | None = None, axis: _Dims | None = None,
     keepdims: bool | None = None

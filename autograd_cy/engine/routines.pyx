@@ -1,4 +1,4 @@
-# Running routines (kernels/table) on tensors, and what operations written in Python need: calling them, recording.
+# Running routines (kernels/table) on tensors.
 #
 # Relies on array, tensor, kernels/table. The operations that are neither loops nor reductions rely on it.
 
@@ -8,11 +8,9 @@ from libc.string cimport strlen
 
 from autograd_cy.array.layout cimport shape_tuple, strides_of, strides_tuple
 from autograd_cy.engine.operands cimport GRAIN
-from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport MAX_ARRAYS, Array, K, routines
 
-from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_error, routine_number
 
 
@@ -55,7 +53,7 @@ cdef int raise_error(int number, Py_ssize_t status, int n, PyObject** tensors, i
 
 
 def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
-    """Run a routine by its name on tensors (None: an option not in use), of the dtypes and shapes that it wants: nothing is checked here."""
+    """Run a routine by its name on tensors (None: an option not in use) of the dtypes and shapes that it wants; nothing is checked."""
     cdef PyObject* given[MAX_ARRAYS]
     cdef Py_ssize_t integers[64]
     cdef double floats[16]
@@ -70,16 +68,3 @@ def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
     for k, value in enumerate(numbers):
         floats[k] = value
     run_routine(number, given, <int> len(ints), integers, <int> len(numbers), floats)
-
-
-def record_operation(str name, Tensor out not None, tuple inputs, tuple attrs=None):
-    """Make the row `name`, run on these inputs (None: one that was not given), the history of `out`, if an input requires gradients."""
-    cdef PyObject* given[MAX_ARRAYS]
-    cdef int k
-    if len(inputs) > MAX_ARRAYS:
-        raise ValueError(f"{name}: more than {MAX_ARRAYS} inputs")
-    for k, tensor in enumerate(inputs):
-        given[k] = NULL if tensor is None else <PyObject*> (<Tensor?> tensor)
-    if any_wants_grad(<int> len(inputs), given):
-        record(OPCODES[name], <PyObject*> out, <int> len(inputs), given, <PyObject*> attrs if attrs is not None else NULL, NULL)
-    return out

@@ -1,6 +1,6 @@
 # What operations written in Python need of the engine: to be recorded, and their inputs in contiguous memory.
 #
-# Relies on record, operands. convolve.py, pooling.py and normalize.py rely on it.
+# Relies on record, operands. The operations of networks and those that SciPy computes rely on it.
 
 from cpython.object cimport PyObject
 

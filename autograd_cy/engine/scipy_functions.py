@@ -1,6 +1,6 @@
 """Special functions that scipy.special computes, with gradients by the table: one Python function for each row of ops/table/special.py.
 
-Relies on creation (memory shared with NumPy) and routines. methods.py makes methods of some, autograd_cy.special has them all.
+Relies on creation (memory shared with NumPy) and rows. methods.py makes methods of some, autograd_cy.special has them all.
 
 They cost about 2 microseconds a call where a generated loop costs 0.04: seldom used, they are not worth loops of their own.
 """
@@ -11,7 +11,7 @@ from ..ops import TABLE
 from .creation import array_of, empty, full, outside
 from .elementwise import add
 from .operands import get_default_dtype
-from .routines import record_operation
+from .rows import record_row
 from .shape import convert
 from .tensor import Tensor
 
@@ -51,7 +51,7 @@ def apply(name, *args):
         tensors.append(x if input in row.rules else x.detach())
     out = empty(like.shape, dtype=dtype)
     outside(COMPUTE[name], [x.detach() for x in tensors], [out])
-    return record_operation(name, out, tuple(tensors))
+    return record_row(name, out, tuple(tensors), ())
 
 
 def i0(input: Tensor) -> Tensor:

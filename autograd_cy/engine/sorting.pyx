@@ -1,14 +1,19 @@
 # Sorting and selecting along a dimension, and binary search.
 #
-# Relies on array, kernels/sorting, reduce, scans (new_like), routines, record. methods.py puts the functions into Tensor, statistics.py
-# builds on them.
+# Relies on array, kernels/sorting, kernels/counting, reduce, scans (new_like), routines, record. methods.py puts the functions
+# into Tensor, statistics.py builds on them.
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM
-from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_scalar, same_shape
+from autograd_cy.array.layout cimport (
+    Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_scalar, same_shape,
+)
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.operands cimport contiguous_of
-from autograd_cy.engine.record cimport any_wants_grad, record
+from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport either, input_of, keep_of, pair
 from autograd_cy.engine.routines cimport run_routine
 from autograd_cy.engine.scans cimport new_like
@@ -24,7 +29,8 @@ from autograd_cy.kernels.table import routine_number
 
 cdef int SORT = OPCODES["sort"], TOPK = OPCODES["topk"], KTHVALUE = OPCODES["kthvalue"], MEDIAN = OPCODES["median"]
 cdef int NANMEDIAN = OPCODES["nanmedian"], MODE = OPCODES["mode"], MEDIAN_OF_ALL = OPCODES["median_of_all"]
-cdef int ALONG = routine_number("sorting.along"), SEARCH = routine_number("sorting.search")
+cdef int CUMMAX = OPCODES["cummax"], CUMMIN = OPCODES["cummin"], MAX = OPCODES["max"], MIN = OPCODES["min"]
+cdef int PLACED = routine_number("sorting.placed"), ALONG = routine_number("sorting.along"), SEARCH = routine_number("counting.search")
 
 cdef enum Task:               # as in kernels/sorting
     TASK_SORT
@@ -272,3 +278,28 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     if rows.layout.ndim != 1:
         raise ShapeError(f"bucketize: the boundaries must have one dimension, got shape {rows.shape}")
     return search(rows, input, out_int32, bool(right), None, "bucketize")
+
+
+# ---- the first derivative of all operations that return elements and their indices
+
+cdef int placed_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Tensor indices = own(unpack(node, 1, False))
+    cdef Layout* layout = layout_contiguous_like(node.edges[0].layout)
+    cdef Tensor out = own(tensor_new(layout, g.dtype_))
+    cdef PyObject* tensors[3]
+    cdef Py_ssize_t ints[2]
+    layout_decref(layout)
+    axis = (<tuple> node.attrs)[node.opcode == TOPK or node.opcode == KTHVALUE]
+    if node.opcode == MAX or node.opcode == MIN:
+        axis = (<tuple> axis)[0] if axis else 0
+    ints[0], ints[1] = axis, node.opcode == CUMMAX or node.opcode == CUMMIN
+    tensors[0], tensors[1], tensors[2] = <PyObject*> out, <PyObject*> g, <PyObject*> indices
+    run_routine(PLACED, tensors, 2, ints)
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+for _opcode in (SORT, TOPK, KTHVALUE, MEDIAN, NANMEDIAN, MODE, CUMMAX, CUMMIN, MAX, MIN):
+    backwards[<int> _opcode] = placed_backward

@@ -1,15 +1,17 @@
 """Statistics composed of other operations: quantiles, counts, distinct values, histograms, differences and areas.
 
-Relies on reduce, scans, sorting, shape and the routines of kernels/sorting. methods.py makes methods of them, the package's front
+Relies on reduce, scans, sorting, shape and the routines of kernels/counting. methods.py makes methods of them, the package's front
 functions.
 """
 
 from collections import namedtuple
 
+from ..array.dtypes import bool as bool_dtype
+from ..array.dtypes import int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
 from .choose import where_rows
-from .creation import as_tensor, empty, full_like, tensor, zeros
+from .creation import as_tensor, empty, escapes, full, full_like, zeros
 from .gather import gather
 from .index import nonzero
 from .routines import call_routine
@@ -34,16 +36,20 @@ def _floats(x, name):
 
 def _axis(x, dim, name):
     """A dimension number of x, which has at least one."""
-    if not x.ndim:
+    n = x.ndim
+    if not n:
         raise ShapeError(f"{name}: expected a tensor of at least one dimension, got shape ()")
-    if not -x.ndim <= dim < x.ndim:
-        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of {x.ndim} dimensions")
-    return dim % x.ndim
+    if not -n <= dim < n:
+        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of {n} dimensions")
+    return dim + n if dim < 0 else dim
+
+
+_WHOLE = (None, None, None)
 
 
 def _part(x, axis, start, stop):
     """x[start:stop] along axis."""
-    return x[(slice(None),) * axis + (slice(start, stop),)]
+    return shape.slice_axes(x, (_WHOLE,) * axis + ((start, stop - start, 1),) + (_WHOLE,) * (x.ndim - axis - 1))
 
 
 def _flat(x):
@@ -57,12 +63,12 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=N
     """The mean over `dim` (all dimensions by default) of what is not NaN; NaN of nothing. TypeError unless floating point."""
     x = _floats(input if dtype is None else _tensor(input, "nanmean").to(dtype), "nanmean")
     total = reduce.nansum(x, dim, keepdim, axis=axis, keepdims=keepdims)
-    return total / reduce.sum(elementwise.eq(x.detach(), x.detach()), dim, keepdim, axis=axis, keepdims=keepdims)
+    return total / reduce.sum(elementwise.eq(x, x), dim, keepdim, axis=axis, keepdims=keepdims)
 
 
 def count_nonzero(input, dim=None):
     """How many elements along `dim` (an int or a tuple; all by default) are not 0: int64."""
-    return reduce.sum(elementwise.ne(_tensor(input, "count_nonzero").detach(), 0), dim)
+    return reduce.sum(elementwise.ne(_tensor(input, "count_nonzero"), 0), dim)
 
 
 def aminmax(input, *, dim=None, keepdim=False):
@@ -91,7 +97,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The q-quantiles along `dim` (of all elements by default): for a number q without that dimension, for a 1-d tensor q along a new
     first one. NaN where an element is NaN. interpolation: "linear", "lower", "higher", "midpoint" or "nearest" between two elements.
 
-    Raises RuntimeError unless the input is floating point and q lies in [0, 1], ValueError for an empty dim.
+    Raises RuntimeError unless the input is floating point and not empty, and q lies in [0, 1].
     """
     return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
 
@@ -109,21 +115,21 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
     if single:
         if not 0 <= q <= 1:
             raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
-        levels = full_like(x.detach().reshape(-1)[:1], q) if x.numel() else None
+        levels = full((1,), q, dtype=x.dtype)
     else:
         if q.ndim > 1 or q.dtype != x.dtype:
             raise DTypeError(f"{name}: q must be a number or a tensor of at most one dimension of dtype {x.dtype.name}, "
                              f"got shape {q.shape} of {q.dtype.name}")
         single, levels = q.ndim == 0, q.detach().reshape(-1)
     ndim = x.ndim
+    if not x.numel():
+        raise ShapeError(f"{name}: the input of shape {x.shape} is empty")
     if dim is None:
         rows, axis = shape.reshape(x, (-1,)), 0
     else:
         axis = _axis(x, dim, name) if ndim else sorting.argsort(x, dim).ndim
         rows = shape.movedim(x, axis, -1) if ndim else shape.reshape(x, (1,))
     n = rows.shape[-1]
-    if n == 0:
-        raise ShapeError(f"{name}: dim {axis} of the input of shape {x.shape} is empty")
     ordered = sorting.sort(rows, -1)[0]
     plain = ordered.detach()
     if skip:
@@ -145,7 +151,8 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
         upper = gather(ordered, -1, above)
         if interpolation == "midpoint":
             weight = where_rows(elementwise.eq(above, below), 0.0, full_like(ranks, 0.5))
-        result = where_rows(elementwise.eq(result, upper), result, elementwise.lerp(result, upper, weight))
+        both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
+        result = where_rows(both, result, elementwise.lerp(result, upper, weight))     # inf - inf is NaN
     # (..., q) becomes (q, ...), with the reduced dimension back in its place where it is to be kept
     if keepdim and ndim:
         result = shape.reshape(result, (1,) * ndim + (-1,)) if dim is None else shape.unsqueeze(result, axis)
@@ -159,34 +166,23 @@ def _runs(x, want_starts, want_runs, order=None):
     """The runs of equal elements of a flat tensor: how many, their values, starts, and the run of each element."""
     n = x.numel()
     values = empty(n, dtype=x.dtype)
-    starts = empty(n, dtype="int64") if want_starts else None
-    runs = empty(n, dtype="int64") if want_runs else None
-    found = empty(1, dtype="int64")
-    call_routine("sorting.runs", (values, starts, runs, found, x, order))
+    starts = empty(n + 1, dtype=int64) if want_starts else None
+    runs = empty(n, dtype=int64) if want_runs else None
+    found = empty(1, dtype=int64)
+    call_routine("counting.runs", (values, starts, runs, found, x, order))
     return int(found.item()), values, starts, runs
 
 
 def _shortened(x, n):
-    """The first n elements in memory of their own."""
-    return x if n == x.numel() else shape.clone(x[:n])
-
-
-def _counts(starts, n):
-    """How many elements each run has, of n in all."""
-    if not starts.numel():
-        return starts
-    return joins.cat([starts[1:], tensor([n], dtype="int64")]) - starts
+    """The first n elements, in memory of their own where that is much less."""
+    if n == x.numel():
+        return x
+    return shape.clone(x[:n]) if 2 * n < x.numel() else x[:n].detach()
 
 
 def _chosen(values, runs, counts):
     made = (values, *(part for part in (runs, counts) if part is not None))
     return made if len(made) > 1 else values
-
-
-def _no_capture(name):
-    from .creation import escapes
-
-    escapes(f"{name}()")
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
@@ -196,7 +192,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     values: an error in a captured step.
     """
     x = _tensor(input, "unique").detach()
-    _no_capture("unique")
+    escapes("unique()")
     if dim is not None:
         return _unique_slices(x, dim, return_inverse, return_counts, True, "unique")
     flat = _flat(x)
@@ -206,19 +202,19 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         flat, order = sorting.sorted_values(flat), None
     found, values, starts, runs = _runs(flat, return_counts, return_inverse, order)
     return _chosen(_shortened(values, found), runs.reshape(x.shape) if return_inverse else None,
-                   _counts(_shortened(starts, found), flat.numel()) if return_counts else None)
+                   diff(starts[:found + 1]) if return_counts else None)
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The first element of every run of equal ones; or, along `dim`, of equal slices. As `unique`, without sorting."""
     x = _tensor(input, "unique_consecutive").detach()
-    _no_capture("unique_consecutive")
+    escapes("unique_consecutive()")
     if dim is not None:
         return _unique_slices(x, dim, return_inverse, return_counts, False, "unique_consecutive")
     flat = _flat(x)
     found, values, starts, runs = _runs(flat, return_counts, return_inverse)
     return _chosen(_shortened(values, found), runs.reshape(x.shape) if return_inverse else None,
-                   _counts(_shortened(starts, found), flat.numel()) if return_counts else None)
+                   diff(starts[:found + 1]) if return_counts else None)
 
 
 def _unique_slices(x, dim, return_inverse, return_counts, ordered, name):
@@ -237,17 +233,18 @@ def _unique_slices(x, dim, return_inverse, return_counts, ordered, name):
             order = again if order is None else order[again]
         rows = rows[order]
     first = reduce.any(elementwise.ne(rows[1:], rows[:-1]), 1) if n > 1 else None
-    starts = joins.cat([tensor([0] if n else [], dtype="int64"), *([] if first is None else [nonzero(first)[:, 0] + 1])])
+    starts = joins.cat([zeros(min(n, 1), dtype=int64), *([] if first is None else [nonzero(first)[:, 0] + 1])])
+    counts = diff(joins.cat([starts, full((1,), n, dtype=int64)])) if return_counts else None
     kept = starts if order is None else order[starts]
     runs = None
     if return_inverse:
-        runs = joins.cat([tensor([0] if n else [], dtype="int64"), *([] if first is None else [scans.cumsum(first, 0)])])
+        runs = joins.cat([zeros(min(n, 1), dtype=int64), *([] if first is None else [scans.cumsum(first, 0)])])
         if order is not None:
             back = shape.clone(runs)
             back[order] = runs
             runs = back
     values = shape.contiguous_tensor(shape.movedim(moved[kept], 0, axis)) if n else shape.clone(x)
-    return _chosen(values, runs, _counts(starts, n) if return_counts else None)
+    return _chosen(values, runs, counts)
 
 
 # ---- counting
@@ -259,14 +256,14 @@ def bincount(input, weights=None, minlength=0):
     Its size depends on values: an error in a captured step. RuntimeError where a number is negative, or shapes do not fit.
     """
     x = _tensor(input, "bincount").detach()
-    if x.is_floating_point() or x.dtype.name == "bool":
+    if x.is_floating_point() or x.dtype is bool_dtype:
         raise DTypeError(f"bincount: expected integers, got {x.dtype.name}")
     if minlength < 0:
         raise ShapeError(f"bincount: minlength should be >= 0, got {minlength}")
     if x.ndim != 1 or weights is not None and tuple(_tensor(weights, "bincount").shape) != tuple(x.shape):
         raise ShapeError(f"bincount: expected a 1-d tensor and weights of its shape, got shapes {x.shape} and "
                          f"{None if weights is None else weights.shape}")
-    _no_capture("bincount")
+    escapes("bincount()")
     size = minlength
     x = shape.contiguous_tensor(x.long())
     if x.numel():
@@ -275,8 +272,8 @@ def bincount(input, weights=None, minlength=0):
         size = max(size, reduce.amax(x).item() + 1)
     if weights is not None:
         weights = shape.contiguous_tensor(weights.detach() if weights.is_floating_point() else weights.double())
-    out = empty(size, dtype="int64" if weights is None else weights.dtype)
-    call_routine("sorting.bincount", (out, x, weights))
+    out = empty(size, dtype=int64 if weights is None else weights.dtype)
+    call_routine("counting.bincount", (out, x, weights))
     return out
 
 
@@ -284,7 +281,9 @@ def _range(x, low, high, name):
     """The ends of a histogram: as given, or, if both are equal, of the data; apart in any case."""
     if not (low < high or low == high):
         raise ShapeError(f"{name}: max must be larger than min, got {low} and {high}")
-    if low == high and x.numel():
+    if low == high and not x.numel():
+        return low, low + 1
+    if low == high:
         low, high = reduce.amin(x).item(), reduce.amax(x).item()
     if not abs(low) + abs(high) < float("inf"):
         raise ShapeError(f"{name}: range of [{low}, {high}] is not finite")
@@ -298,7 +297,7 @@ def histc(input, bins=100, min=0, max=0):
     if bins <= 0:
         raise ShapeError(f"histc: bins must be > 0, got {bins}")
     out = empty(bins, dtype=x.dtype)
-    call_routine("sorting.histogram", (out, x, tensor(_range(x, min, max, "histc"), dtype=x.dtype), None), (0,))
+    call_routine("counting.histogram", (out, x, None, None), (0,), _range(x, min, max, "histc"))
     return out
 
 
@@ -319,17 +318,15 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
         count, mode = bins, 1
         if bins <= 0:
             raise ShapeError(f"histogram: bins must be > 0, got {bins}")
-        low, high = _range(x, *((0, 0) if range is None else range), "histogram")
-        steps = as_tensor([float(i) for i in _range_of(bins + 1)]).to(x.dtype)
-        width = (high - low) / bins
-        edges = where_rows(steps < (bins + 1) // 2, low + steps * width, high - (bins - steps) * width)
+        edges = empty(bins + 1, dtype=x.dtype)
+        call_routine("counting.edges", (edges,), (), _range(x, *((0, 0) if range is None else range), "histogram"))
     if weight is not None:
         if tuple(_tensor(weight, "histogram").shape) != tuple(input.shape) or weight.dtype != x.dtype:
             raise ShapeError(f"histogram: the weight must have the shape and dtype of the input, {input.shape}, got {weight.shape}")
         weight = _flat(weight)
     hist = empty(count, dtype=x.dtype)
     if count:
-        call_routine("sorting.histogram", (hist, x, edges, weight), (mode,))
+        call_routine("counting.histogram", (hist, x, edges, weight), (mode,))
     if density:
         hist = hist / (reduce.sum(hist) * (edges[1:] - edges[:-1]))
     return Histogram(hist, edges)
@@ -341,12 +338,14 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         raise TypeError(f"isin: expected a Tensor, got {type(elements).__name__} and {type(test_elements).__name__}")
     a, b = as_tensor(elements).detach(), as_tensor(test_elements).detach()
     if not b.numel():
-        found = zeros(a.shape, dtype="bool")
+        found = zeros(a.shape, dtype=bool_dtype)
     elif b.numel() == 1:
         found = elementwise.eq(a, b.reshape(()))
     else:
-        dtype = (a.reshape(-1)[:0] + b.reshape(-1)[:0]).dtype
-        a, b = a.to(dtype), sorting.sorted_values(_flat(b.to(dtype)))
+        if a.dtype is not b.dtype:
+            dtype = (a.reshape(-1)[:0] + b.reshape(-1)[:0]).dtype
+            a, b = a.to(dtype), b.to(dtype)
+        b = sorting.sorted_values(_flat(b))
         found = elementwise.ne(sorting.searchsorted(b, a), sorting.searchsorted(b, a, right=True))
     return elementwise.logical_not(found) if invert else found
 
@@ -356,7 +355,7 @@ def argwhere(input):
     x = _tensor(input, "argwhere")
     if x.ndim:
         return nonzero(x)
-    return zeros((int(nonzero(x.reshape(1)).shape[0]), 0), dtype="int64")
+    return zeros((int(nonzero(x.reshape(1)).shape[0]), 0), dtype=int64)
 
 
 # ---- differences and areas
@@ -373,7 +372,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     for _ in _range_of(min(n, x.shape[axis])):
         size = x.shape[axis]
         later, earlier = _part(x, axis, 1, size), _part(x, axis, 0, size - 1)
-        x = elementwise.ne(later, earlier) if x.dtype.name == "bool" else later - earlier
+        x = elementwise.ne(later, earlier) if x.dtype is bool_dtype else later - earlier
     return x
 
 
@@ -389,31 +388,31 @@ def _steps(y, x, axis, name):
     return diff(x, dim=axis)
 
 
+def _area(y, x, dx, dim, name):
+    """y, its axis and its size there, checked; and the distances between neighbours: a number, or a tensor that broadcasts."""
+    axis = _axis(_tensor(y, name), dim, name)
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}: give x or dx, not both")
+    if y.dtype is bool_dtype or x is not None and _tensor(x, name).dtype is bool_dtype:
+        raise DTypeError(f"{name}: bool is not supported")
+    return y, axis, y.shape[axis], 1 if x is None and dx is None else dx if x is None else _steps(y, x, axis, name)
+
+
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The area under y along `dim` by the trapezoidal rule, at points x or at distances dx (1 by default)."""
-    axis = _axis(_tensor(y, "trapezoid"), dim, "trapezoid")
-    if x is not None and dx is not None:
-        raise TypeError("trapezoid: give x or dx, not both")
-    n = y.shape[axis]
+    y, axis, n, step = _area(y, x, dx, dim, "trapezoid")
+    if n == 0:
+        return zeros((*y.shape[:axis], *y.shape[axis + 1:]), dtype=y.dtype)
     if x is None:
-        dx = 1 if dx is None else dx
-        if n == 0:
-            return (reduce.sum(y, axis) * dx).to(y.dtype)
         ends = _part(y, axis, 0, 1) + _part(y, axis, n - 1, n)
-        return (reduce.sum(y, axis) - shape.squeeze(ends, axis) * 0.5) * dx
-    left, right = _part(y, axis, 0, max(n - 1, 0)), _part(y, axis, 1, n)
-    return reduce.sum((left + right) * _steps(y, x, axis, "trapezoid"), axis) / 2
+        return (reduce.sum(y, axis) - shape.squeeze(ends, axis) * 0.5) * step
+    return reduce.sum((_part(y, axis, 0, n - 1) + _part(y, axis, 1, n)) * step, axis) / 2
 
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
-    axis = _axis(_tensor(y, "cumulative_trapezoid"), dim, "cumulative_trapezoid")
-    if x is not None and dx is not None:
-        raise TypeError("cumulative_trapezoid: give x or dx, not both")
-    n = y.shape[axis]
-    pairs = _part(y, axis, 0, max(n - 1, 0)) + _part(y, axis, 1, n)
-    step = (1 if dx is None else dx) if x is None else _steps(y, x, axis, "cumulative_trapezoid")
-    return scans.cumsum(pairs * (step / 2), axis)
+    y, axis, n, step = _area(y, x, dx, dim, "cumulative_trapezoid")
+    return scans.cumsum((_part(y, axis, 0, max(n - 1, 0)) + _part(y, axis, 1, n)) * (step / 2), axis)
 
 
 trapz = trapezoid

@@ -627,7 +627,6 @@ cdef Py_ssize_t attributes_offset() noexcept:
 
 
 ag_set_slots(Tensor, tensor_dealloc, tensor_traverse, tensor_clear, tensor_make, tensor_setattr, attributes_offset())
-ag_set_in_type(Tensor, "__array_ufunc__", None)       # NumPy's operators leave the work to ours
 ag_set_in_type(Tensor, "__array_priority__", 1000)
 
 

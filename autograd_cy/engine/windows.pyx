@@ -6,11 +6,9 @@
 # `base` is (shape, strides) of the base, `view` is (shape, strides, offset) of the window, in elements. Where a row describes a window
 # itself (diagonal, unfold), its gradient is that of a window on a base without gaps, however the input lay in memory.
 
-import numpy as np
-
 from cpython.object cimport PyObject
 
-from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_incref, layout_strided, same_layout, strides_of, strides_tuple,
 )
@@ -22,7 +20,6 @@ from autograd_cy.engine.tensor cimport Tensor, tensor_alias
 from autograd_cy.kernels.table cimport K
 
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.creation import tensor
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import sum_to
 from autograd_cy.engine.tensor import OPCODES
@@ -141,10 +138,9 @@ cdef int add_overlapping(Tensor seen, Tensor g) except -1:
         apart = not layout.flags & OVERLAPPING
         layout_decref(layout)
         first -= apart
-    places = np.zeros((), np.int64)
+    offsets = FUNCTIONS["zeros"]((), INT64)
     for i in range(first):
-        places = places[..., None] + np.arange(dims[i]) * strides[i]
-    offsets = tensor(places)
+        offsets = (<object> offsets).unsqueeze(-1) + FUNCTIONS["arange"](dims[i]) * strides[i]
     values = own(contiguous_of(g))
     K.scatter_add(g.dtype_, offsets.layout.numel, <const Py_ssize_t*> offsets.data, seen.layout.ndim - first, dims + first,
                   strides + first, values.data, seen.data)
@@ -159,7 +155,7 @@ def as_strided_back(Tensor x, tuple base, tuple view):
     cdef Tensor g = x
     out = zeros_around(layout, x.dtype_, view)
     layout_decref(layout)
-    squashed = tuple([1 if stride == 0 else size for size, stride in zip(view[0], view[1])])
+    squashed = tuple([1 if stride == 0 and size else size for size, stride in zip(view[0], view[1])])
     seen = window(out, (squashed, view[1], view[2]))
     if squashed != tuple(view[0]):
         g = sum_to(x.detach(), squashed)

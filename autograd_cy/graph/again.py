@@ -5,7 +5,9 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 
 from typing import Any
 
-from autograd_cy.engine import dispatch, gather, indexing, joins, linear_algebra, products, reduce, scans, shape, sorting, windows
+from autograd_cy.engine import (
+    decompositions, dispatch, gather, joins, linear_algebra, named_products, products, reduce, scans, shape, sorting, windows,
+)
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
 from autograd_cy.engine.losses import cross_entropy
 from autograd_cy.engine.node import Node
@@ -35,10 +37,20 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "prod", "a
     "var": lambda x, dim, keepdim, correction: reduce.var(x, dim, keepdim=keepdim, correction=correction),
     "std": lambda x, dim, keepdim, correction: reduce.std(x, dim, keepdim=keepdim, correction=correction),
     "norm": lambda x, p, dim, keepdim: reduce.norm(x, p, dim, keepdim),
-    "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear, "inv": linear_algebra.inv,
+    "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear,
     "cross_entropy": lambda x, target, weight, ignore_index, smoothing: cross_entropy(x, target, weight, ignore_index, "none", smoothing),
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
     "concatenate": lambda *xs: FUNCTIONS["concatenate"](xs[:-2], xs[-1]),
+}
+FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix_exp", "qr", "svd")} | {
+    "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band, "trace": named_products.trace,
+    "cross": named_products.cross_rows,
+    "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
+    "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
+    "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: decompositions.lu_factor(x).LU,
+    "eigh": lambda x, upper: decompositions.eigh(x, "U" if upper else "L"),
+    "pinv": lambda x, atol, rtol, hermitian: FUNCTIONS["pinv"](x, None, hermitian, atol=atol, rtol=rtol),
+    "lstsq": lambda a, b, rcond, driver: decompositions.least_squares(a, b, rcond, driver)[0],
 }
 FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided",
                                                "pieces", "convert", "index", "index_back", "gather", "put")}

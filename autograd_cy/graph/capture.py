@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from autograd_cy.array.dtypes import DType
 from autograd_cy.array.errors import CaptureError
-from autograd_cy.engine.backward import grad
+from autograd_cy.engine.backward import grad, inner_grad
+from autograd_cy.engine.hooks import hooks_of
 from autograd_cy.engine.modes import enable_grad
 from autograd_cy.engine.tensor import Tensor
 
@@ -92,6 +93,7 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
     gradients = [(f"input{leaf}" if type(leaf) is int else named.get(id(leaf), f"leaf{k}"), view) for k, (leaf, view) in enumerate(leaves)]
     expected, kept = _gradients_before(recording, number)
     if lasting:
+        _refuse_hooks_of_arguments(recording, number)
         _refuse_hidden_memory(recording, [before for _, before, _ in recording.leaves.values()] + (graph.inner if graph else []))
     aliases = _aliases(tensors, {id(t): t for _, t in names} | number, leaves)
     views = [recording.view_of(t) for t in tensors]
@@ -192,7 +194,7 @@ class Graph:
         with _one_at_a_time, self.recording:
             seeds = [strided(self.outputs[k].shape, pattern[k], self.outputs[k].dtype.code) for k in used]
             self.recording.divide(seeds, [f"gradient{self.numbers[k]}" for k in used])
-            found = grad([self.outputs[k] for k in used], self.inner, seeds, retain_graph=True, allow_unused=True) if self.inner else ()
+            found = inner_grad([self.outputs[k] for k in used], self.inner, seeds) if self.inner else ()
             views = [None if g is None else self.recording.view_of(g) for g in found]
             inputs = [self.recording.view_of(s) for s in seeds]
         return self.recording.second(inputs, views, self.program, f"gradient of {self.program.title}"), views
@@ -210,8 +212,7 @@ class Inner:
         wanted = [k for k, need in enumerate(needed) if need]
         if not used or not wanted:
             return [None] * len(needed)
-        found = grad([self.outputs[k] for k in used], [self.inner[k] for k in wanted], [gradients[k] for k in used], retain_graph=True,
-                     allow_unused=True)
+        found = inner_grad([self.outputs[k] for k in used], [self.inner[k] for k in wanted], [gradients[k] for k in used])
         made = [None] * len(needed)
         for k, value in zip(wanted, found, strict=True):
             made[k] = value
@@ -221,7 +222,7 @@ class Inner:
         """Gradients of the sources that can be differentiated again."""
         seeds = [g.detach().requires_grad_() for g in gradients]
         with enable_grad():
-            found = grad(self.outputs, self.inner, seeds, create_graph=True, allow_unused=True, materialize_grads=True)
+            found = inner_grad(self.outputs, self.inner, seeds, create_graph=True, materialize_grads=True)
         made = [g.detach() for g in found]
         numbers = [k for k, g in enumerate(found) if g.requires_grad]
         if numbers:
@@ -244,6 +245,14 @@ def _refuse_what_changes(guards, calls):
     if refused:
         raise CaptureError(f"the captured step can't be watched: {refused[0]}")
     calls.extend(guards)
+
+
+def _refuse_hooks_of_arguments(recording, number):
+    """The next call's arguments are other tensors, with hooks of their own or none."""
+    for leaf, _, _ in recording.leaves.values():
+        if id(leaf) in number and any(hooks_of(leaf)):
+            raise CaptureError("a captured step goes back to an argument that has hooks: a replay could not call those of the tensors that "
+                               "it gets. Register the hook on a tensor inside of the step (x * 1), or on a parameter")
 
 
 def _refuse_hidden_memory(recording, known):

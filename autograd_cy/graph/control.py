@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autograd_cy.array.errors import CaptureError
-from autograd_cy.engine.backward import grad
+from autograd_cy.engine.backward import inner_grad
 from autograd_cy.engine.creation import empty_like
 from autograd_cy.engine.joins import stack, unbind
 from autograd_cy.engine.modes import enable_grad, is_grad_enabled, no_grad
@@ -144,7 +144,7 @@ class _WallGradient:
             return
         results, arguments = found
         wanted = [t for t, w in zip(arguments, self.wall.wants, strict=True) if w] + self.wall.leaves
-        found = grad([results[k] for k in self.wall.differentiable], wanted, given, retain_graph=True, allow_unused=True)
+        found = inner_grad([results[k] for k in self.wall.differentiable], wanted, given)
         with no_grad():
             for output, value in zip(outputs, found, strict=True):
                 if value is None:

@@ -6,8 +6,10 @@ Relies on recorder (which notes every kernel while the capture is on) and progra
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from autograd_cy.array.errors import CaptureError
+
 from .program import CONSTANT, EXTERNAL, INPUT, LOCAL, Buffer, Instruction, Program, View
-from .recorder import Notes
+from .recorder import Notes, place
 
 MOVED = {8: 2, 4: 3, 1: 4, 0: 4}      # a dtype for elements of so many bytes that are only moved: int64, int32, uint8
 
@@ -89,6 +91,12 @@ class Recording(Notes):
     def second(self, inputs, outputs, program, title):
         """The Program of what was captured since `divide`. Buffers of `program`, the first part, are EXTERNAL without an owner."""
         instructions = self.instructions[self.mark:]
+        made = {v.buffer for i in self.instructions[:self.mark] for v in i.writes if self.all_blocks[v.buffer].kind == LOCAL}
+        for instruction in instructions:
+            for view in instruction.reads:
+                if view.buffer in made and view.buffer not in program.pinned:
+                    raise CaptureError(f"the gradient of a compiled function reads a tensor that is kept where it can't be seen, at "
+                                       f"{place(instruction.line)}: keep it by ctx.save_for_backward, or as an attribute of ctx")
         theirs = {b.id: b for b in program.buffers}
         given = {view.buffer for view in inputs}
         buffers = []

@@ -18,6 +18,7 @@ import numpy as np
 
 from autograd_cy.array.dtypes import DType
 from autograd_cy.array.errors import CaptureError
+from autograd_cy.engine.hooks import hooks_of, registered
 from autograd_cy.engine.random import Generator
 from autograd_cy.engine.tensor import Tensor
 
@@ -79,6 +80,7 @@ class Walk(Watch):
         self.roots = [self._slot(fn, words.SELF if type(fn) is MethodType else words.name_of(fn), strong=True)]
         self._walk()
         self.roots += [self._slot(value, name) for name, value in objects_among(fn, args, kwargs or {})]
+        self.shared.add(self._slot(registered, "the number of hooks"))
         self._finish()
 
     def covers(self, code):
@@ -180,6 +182,8 @@ class Walk(Watch):
         t = type(o)
         if issubclass(t, Tensor):
             self._record(places.TENSOR, slot, [], words.TENSOR, [])
+            for hooks in hooks_of(o):                        # that there are none yet is watched by their number
+                self._slot(hooks, f"the hooks of {self.name(slot)}")
         elif t is FunctionType:
             self._function(slot, o)
         elif t in _PARTS:

@@ -303,8 +303,17 @@ cdef void nonzero_typed(int ndim, const Py_ssize_t* shape, const number* x, cons
                         long long* out) noexcept nogil:
     """Positions need the dims as the caller sees them, so nothing is merged here."""
     cdef long long position[MAX_NDIM]
-    cdef Py_ssize_t i, length = shape[ndim - 1], stride = strides[ndim - 1]
+    cdef Py_ssize_t i, n, count, length = shape[ndim - 1], stride = strides[ndim - 1]
     cdef int d
+    cdef Inner inner
+    if ndim == 1:                              # without a branch that depends on the values; it never writes behind the last one
+        make_inner(&inner, 1, shape, strides)
+        count, n, i = count_typed(&inner, x), 0, 0
+        while n < count:
+            out[n] = i
+            n += x[i * stride] != 0
+            i += 1
+        return
     for d in range(ndim):
         position[d] = 0
     while True:

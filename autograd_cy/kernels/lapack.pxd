@@ -18,8 +18,9 @@ cdef enum:                    # functions, in the order of NAMES
     GELSD = 7
     GELSY = 8
     GELS = 9
-    TRSM = 10                 # of BLAS
-    N_FUNCTIONS = 11
+    GETRI = 10
+    TRSM = 11                 # of BLAS
+    N_FUNCTIONS = 12
 
 cdef void* api[2][N_FUNCTIONS]
 

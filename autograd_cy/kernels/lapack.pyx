@@ -4,6 +4,7 @@
 # algebra runs them; spectral.pyx shares what lapack.pxd declares.
 #
 # Matrices of at most SMALL rows are worked on by loops of our own in the same format, since a call of LAPACK takes as long as they.
+# More than 500 lines, because every module more is 20 kB more and all of them share one format of factors.
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.math cimport INFINITY, NAN, fabs, log, sqrt
@@ -11,7 +12,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from autograd_cy.array.dtype cimport FLOAT32, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
+from autograd_cy.kernels.gemm cimport bind_blas
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 from autograd_cy.array.errors import LinAlgError
@@ -20,10 +22,11 @@ cdef enum:
     SMALL = 16
     TILE = 16                 # the step of the two outer loops of `place`
 
-NAMES = ("getrf", "getrs", "potrf", "geqrf", "orgqr", "gesdd", "syevd", "gelsd", "gelsy", "gels", "trsm")
+NAMES = ("getrf", "getrs", "potrf", "geqrf", "orgqr", "gesdd", "syevd", "gelsd", "gelsy", "gels", "getri", "trsm")
 
 ctypedef void (*Getrf)(int* m, int* n, void* a, int* lda, int* pivots, int* info) noexcept nogil
 ctypedef void (*Getrs)(char* trans, int* n, int* k, void* a, int* lda, int* pivots, void* b, int* ldb, int* info) noexcept nogil
+ctypedef void (*Getri)(int* n, void* a, int* lda, int* pivots, void* work, int* lwork, int* info) noexcept nogil
 ctypedef void (*Potrf)(char* uplo, int* n, void* a, int* lda, int* info) noexcept nogil
 ctypedef void (*Trsm)(char* side, char* uplo, char* trans, char* diag, int* m, int* n, void* alpha, void* a, int* lda, void* b,
                       int* ldb) noexcept nogil
@@ -37,6 +40,7 @@ cdef bint bind() noexcept with gil:              # an exception is printed; the 
     global is_bound
     cdef const char* signature
     from scipy.linalg import cython_blas, cython_lapack
+    bind_blas()                                              # which sets the number of threads of the library that both are in
     for i, name in enumerate(NAMES):
         capsules = (cython_blas if name == "trsm" else cython_lapack).__pyx_capi__
         for dtype, letter in enumerate("sd"):
@@ -94,7 +98,8 @@ cdef void place(Py_ssize_t rows, Py_ssize_t cols, const word* src, Py_ssize_t do
                     dst[i * cols + j] = src[i * down + j * right]
 
 
-cdef void moved(Py_ssize_t itemsize, Py_ssize_t rows, Py_ssize_t cols, const char* src, Py_ssize_t down, Py_ssize_t right, char* dst) noexcept nogil:
+cdef void moved(Py_ssize_t itemsize, Py_ssize_t rows, Py_ssize_t cols, const char* src, Py_ssize_t down, Py_ssize_t right,
+                char* dst) noexcept nogil:
     if itemsize == 4:
         place[uint32_t](rows, cols, <const uint32_t*> src, down, right, <uint32_t*> dst)
     else:
@@ -123,7 +128,7 @@ cdef Py_ssize_t report(const Array* info, Py_ssize_t i, Py_ssize_t n, int code) 
 
 def where(status, shape, name):
     """The start of a message: the operation, which matrix of a batch, and the code for it."""
-    batch, code = divmod(status, shape[-1] + 2)
+    batch, code = divmod(status, shape[len(shape) - 1] + 2)
     element = f"(Batch element {batch}): " if len(shape) > 2 else ""
     return f"{name}: {element}", code, f"; the input has shape {shape}"
 
@@ -333,7 +338,7 @@ cdef void fill(int dtype, Py_ssize_t n, char* x, double value) noexcept nogil:
 cdef Py_ssize_t inverse(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """A, its inverse, optional: info; with it, a singular matrix has an inverse of infinities."""
     cdef const Array* a = &arrays[0]
-    cdef int n = <int> a.shape[a.ndim - 1], code, dtype = a.dtype
+    cdef int n = <int> a.shape[a.ndim - 1], code, dtype = a.dtype, room = 64 * n          # the block size of LAPACK's getri
     cdef Py_ssize_t i, size = <Py_ssize_t> n * n * itemsize_of(dtype), status = -1
     cdef double stack[SMALL * SMALL + SMALL]
     cdef char* own = <char*> stack
@@ -343,21 +348,25 @@ cdef Py_ssize_t inverse(const Array* arrays, const Py_ssize_t* ints, const doubl
     if n > SMALL:
         if not bound():
             return OUT_OF_MEMORY
+        size = <Py_ssize_t> room * itemsize_of(dtype)
         own = <char*> malloc(size + n * sizeof(int))
         if own == NULL:
             return OUT_OF_MEMORY
     for i in range(batch_of(a, 2)):
         x = item_of(&arrays[1], 2, i)
-        load(a, i, False, own)
-        code = factor(dtype, n, own, <int*> (own + size))
+        load(a, i, False, own if n <= SMALL else x)
+        code = factor(dtype, n, own if n <= SMALL else x, <int*> (own + size))
         status = report(&arrays[2], i, n, code)
         if status != -1:
             break
         if code:
             fill(dtype, <Py_ssize_t> n * n, x, INFINITY)
             continue
-        fill_eye(dtype, n, x)
-        solve_with(dtype, n, n, own, <int*> (own + size), False, x)
+        if n <= SMALL:
+            fill_eye(dtype, n, x)
+            solve_with(dtype, n, n, own, <int*> (own + size), False, x)
+        else:
+            (<Getri> api[dtype][GETRI])(&n, x, &n, <int*> (own + size), own, &room, &code)
     if n > SMALL:
         free(own)
     return status
@@ -420,7 +429,10 @@ cdef Py_ssize_t packed_factors(const Array* arrays, const Py_ssize_t* ints, cons
         return OUT_OF_MEMORY
     for i in range(batch_of(a, 2)):
         load(a, i, True, own)
-        (<Getrf> api[dtype][GETRF])(&m, &n, own, &m, <int*> item_of(&arrays[2], 1, i), &code)
+        if m == n:
+            code = factor(dtype, n, own, <int*> item_of(&arrays[2], 1, i))
+        else:
+            (<Getrf> api[dtype][GETRF])(&m, &n, own, &m, <int*> item_of(&arrays[2], 1, i), &code)
         flip(itemsize_of(dtype), m, n, own, item_of(&arrays[1], 2, i))
         if arrays[3].data != NULL:
             report(&arrays[3], i, n, code)
@@ -560,6 +572,57 @@ cdef Py_ssize_t band(const Array* arrays, const Py_ssize_t* ints, const double* 
     return -1
 
 
+ctypedef long long long_long
+ctypedef unsigned char uchar
+ctypedef fused number:
+    float
+    double
+    long_long
+    int
+    uchar
+
+
+cdef void cross_of(const number* a, Py_ssize_t s, const number* b, Py_ssize_t t, number* out) noexcept nogil:
+    out[0] = a[s] * b[2 * t] - a[2 * s] * b[t]
+    out[1] = a[2 * s] * b[0] - a[0] * b[2 * t]
+    out[2] = a[0] * b[t] - a[s] * b[0]
+
+
+cdef bint is_dense(const Array* a) noexcept nogil:
+    cdef Py_ssize_t step = 1
+    cdef int d
+    for d in range(a.ndim - 1, -1, -1):
+        if a.shape[d] != 1 and a.strides[d] != step:
+            return False
+        step *= a.shape[d]
+    return True
+
+
+cdef Py_ssize_t cross(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """a, b, their cross products along the last axis."""
+    cdef Py_ssize_t i, s = arrays[0].strides[arrays[0].ndim - 1], t = arrays[1].strides[arrays[1].ndim - 1]
+    cdef char* a
+    cdef char* b
+    cdef char* out
+    cdef Py_ssize_t step = 3 * itemsize_of(arrays[0].dtype)
+    cdef bint first = is_dense(&arrays[0]), second = is_dense(&arrays[1])
+    for i in range(batch_of(arrays, 1)):
+        a = arrays[0].data + i * step if first else item_of(&arrays[0], 1, i)
+        b = arrays[1].data + i * step if second else item_of(&arrays[1], 1, i)
+        out = arrays[2].data + i * step
+        if arrays[0].dtype == FLOAT32:
+            cross_of[float](<float*> a, s, <float*> b, t, <float*> out)
+        elif arrays[0].dtype == FLOAT64:
+            cross_of[double](<double*> a, s, <double*> b, t, <double*> out)
+        elif arrays[0].dtype == INT64:
+            cross_of[long_long](<long_long*> a, s, <long_long*> b, t, <long_long*> out)
+        elif arrays[0].dtype == INT32:
+            cross_of[int](<int*> a, s, <int*> b, t, <int*> out)
+        else:
+            cross_of[uchar](<uchar*> a, s, <uchar*> b, t, <uchar*> out)
+    return -1
+
+
 # ---- what the statuses mean
 
 def _singular(name, consequence):
@@ -584,3 +647,4 @@ add_routine("lapack.permutation", "rw", permutation)
 add_routine("lapack.cholesky", "rww", cholesky, _not_definite)
 add_routine("lapack.solve_triangle", "rrw", solve_triangle)
 add_routine("lapack.band", "rw", band)
+add_routine("lapack.cross", "rrw", cross)

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, UINT8, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 cdef enum Kind:               # what happens to an element that is written to
@@ -129,6 +129,16 @@ cdef inline Py_ssize_t words(const Walk* w, Py_ssize_t n, word* far, word* near,
             else:
                 far[i * f] = near[i * s]
         return -1
+    if f == 0 and s == 1 and a == 1 and stride == 1:        # a row by a list of places
+        for i in range(n):
+            k = at[i]
+            if outside(k, size):
+                return i
+            if gathers:
+                near[i] = far[k]
+            else:
+                far[k] = near[i]
+        return -1
     for i in range(n):
         k = at[i * a]
         if outside(k, size):
@@ -158,12 +168,19 @@ cdef inline Py_ssize_t combine(const Walk* w, Py_ssize_t n, number* far, const n
         if outside(k, size):
             return 0
         far += k * stride
-        if f == 1 and s == 1:
+        if f == 1 and s == 1 and kind == ADD:                # sums, the usual ones, in loops without a choice
             for i in range(n):
-                far[i] = combined(far[i], near[i], kind)
+                far[i] = <number> (far[i] + near[i])
         else:
             for i in range(n):
                 far[i * f] = combined(far[i * f], near[i * s], kind)
+        return -1
+    if f == 0 and s == 1 and a == 1 and stride == 1 and kind == ADD:
+        for i in range(n):
+            k = at[i]
+            if outside(k, size):
+                return i
+            far[k] = <number> (far[k] + near[i])
         return -1
     for i in range(n):
         k = at[i * a]
@@ -301,7 +318,8 @@ def wrong_index(status, arrays, ints):
         offset += rest % size * stride
         rest //= size
     value = ctypes.c_int64.from_address(address + 8 * offset).value
-    return IndexError(f"{'gather' if len(ints) == 1 else 'scatter'}: index {value} is out of range for dim {ints[0]} of size {far[2][ints[0]]}")
+    name, axis = "gather" if len(ints) == 1 else "scatter", ints[0]
+    return IndexError(f"{name}: index {value} is out of range for dim {axis} of size {far[2][axis]}")
 
 
 cdef Py_ssize_t triangle(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:

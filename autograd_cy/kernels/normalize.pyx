@@ -13,12 +13,15 @@
 from libc.math cimport sqrt
 
 from autograd_cy.array.dtype cimport FLOAT32
-from autograd_cy.kernels.fold cimport OP_SUM, fold_contiguous
+from autograd_cy.kernels.fold cimport OP_SUM, fold_columns, fold_contiguous
 from autograd_cy.kernels.table cimport BLOCK, Array, add_routine
 
 ctypedef fused real:
     float
     double
+
+cdef enum:
+    ROWS = 64                 # of a block of columns
 
 cdef struct Moments:
     double count, mean, squares       # squares: the sum of (x - mean) ** 2
@@ -178,6 +181,46 @@ cdef Py_ssize_t gathered(const real* x, Py_ssize_t n, Py_ssize_t step, Py_ssize_
     return filled
 
 
+cdef void columns_of(const real* x, Py_ssize_t n, Py_ssize_t channels, Py_ssize_t width, real* means, real* variances) noexcept nogil:
+    """Mean and variance of `width` columns of (n, channels), up to BLOCK, by blocks of rows."""
+    cdef real sums[BLOCK]
+    cdef real middle[BLOCK]
+    cdef real squares[BLOCK]
+    cdef real base[BLOCK]               # the first block's means, from which the others are counted: small numbers round less
+    cdef Py_ssize_t i, c, first = 0, rows
+    cdef real done, share, off
+    while first < n:
+        rows = min(n - first, <Py_ssize_t> ROWS)
+        fold_columns(OP_SUM, x, rows, channels, width, sums)
+        for c in range(width):
+            middle[c] = sums[c] / rows
+            squares[c] = sums[c] = 0
+        for i in range(rows):
+            for c in range(width):
+                off = x[i * channels + c] - middle[c]
+                sums[c] += off
+                squares[c] += off * off
+        for c in range(width):              # the rounding of the mean
+            off = sums[c] / rows
+            middle[c] += off
+            squares[c] -= off * sums[c]
+        if first == 0:
+            for c in range(width):
+                base[c], means[c], variances[c] = middle[c], 0, squares[c]
+        else:
+            done = <real> first
+            share = <real> rows / (done + <real> rows)
+            for c in range(width):
+                off = middle[c] - base[c] - means[c]
+                means[c] += off * share
+                variances[c] += squares[c] + off * off * done * share
+        first += rows
+        x += rows * channels
+    for c in range(width):
+        means[c] += base[c]
+        variances[c] = variances[c] / <real> n
+
+
 cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* ints, double eps) noexcept nogil:
     cdef real* y = <real*> arrays[0].data
     cdef real* means = <real*> arrays[1].data
@@ -191,6 +234,11 @@ cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* int
     cdef real mean, factor, shift
     cdef Moments m
     for c in range(channels):
+        if span == 1:
+            if c % BLOCK == 0:
+                columns_of(x + c, n, channels, min(channels - c, <Py_ssize_t> BLOCK), means + c, variances + c)
+            scales[c] = <real> (1.0 / sqrt(variances[c] + eps))
+            continue
         m.count = m.mean = m.squares = 0
         image = 0
         if span > BLOCK // 2:
@@ -218,6 +266,38 @@ cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* int
     return -1
 
 
+cdef void columns_back(real* dx, real* dw, real* db, const real* g, const real* x, const real* w, const real* means, const real* scales,
+                       Py_ssize_t n, Py_ssize_t channels) noexcept nogil:
+    """channels_back for a span of 1: all channels at once, row by row; sums of ROWS rows before they meet the others."""
+    cdef real dot[BLOCK]
+    cdef real sum[BLOCK]
+    cdef Py_ssize_t _, i, c, first, width, at = 0
+    cdef real count = <real> n
+    for c in range(channels):
+        dw[c] = db[c] = 0
+    while at < channels:
+        width = min(channels - at, <Py_ssize_t> BLOCK)
+        first = 0
+        while first < n:
+            for c in range(width):
+                dot[c] = sum[c] = 0
+            for i in range(first, min(n, first + ROWS)):
+                for c in range(width):
+                    sum[c] += g[i * channels + at + c]
+                    dot[c] += g[i * channels + at + c] * ((x[i * channels + at + c] - means[at + c]) * scales[at + c])
+            for c in range(width):
+                dw[at + c] += dot[c]
+                db[at + c] += sum[c]
+            first += ROWS
+        at += width
+    for _ in range(n):
+        for c in range(channels):
+            dx[c] = (g[c] - db[c] / count - (x[c] - means[c]) * scales[c] * (dw[c] / count)) * (scales[c] * w[c])
+        dx += channels
+        g += channels
+        x += channels
+
+
 cdef Py_ssize_t channels_back(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
     cdef real* dx = <real*> arrays[0].data
     cdef real* dw = <real*> arrays[1].data
@@ -232,6 +312,9 @@ cdef Py_ssize_t channels_back(real tag, const Array* arrays, const Py_ssize_t* i
     cdef real second[BLOCK]
     cdef real mean, scale, factor, a, t
     cdef double sum, dot
+    if span == 1:
+        columns_back(dx, dw, db, g, x, w, means, scales, n, channels)
+        return -1
     for c in range(channels):
         sum = dot = 0
         mean, scale = means[c], scales[c]

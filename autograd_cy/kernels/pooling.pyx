@@ -10,6 +10,7 @@ from libc.math cimport INFINITY, floor
 from libc.stdlib cimport free, malloc
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64
+from autograd_cy.kernels.fold cimport ag_sum_f32, ag_sum_f64
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 ctypedef long long integer
@@ -28,6 +29,7 @@ ctypedef fused real:
 
 cdef enum:
     MAX_TAPS = 4
+    LONG = 16                 # elements from which a run is summed in several sums
 
 cdef struct Pool:             # as three dims; missing ones come first, with sizes of 1
     Py_ssize_t size[3]
@@ -98,45 +100,60 @@ cdef inline number lowest(number tag) noexcept nogil:
         return LLONG_MIN
 
 
+cdef void largest_of_lines(const number* x, number* out, long long* index, const Pool* w, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """A line of windows, tap by tap: each may replace what the taps before have found, by arithmetic: a branch would be guessed."""
+    cdef Py_ssize_t a, b, c, k, at, low, high, line, place, best, s = w.stride[2]
+    cdef number value
+    for k in range(w.out[2]):
+        out[k], index[k] = lowest(out[0]), -1
+    for a in range(w.kernel[0]):
+        line = i * w.stride[0] - w.padding[0] + a * w.dilation[0]
+        if not 0 <= line < w.size[0]:
+            continue
+        for b in range(w.kernel[1]):
+            at = j * w.stride[1] - w.padding[1] + b * w.dilation[1]
+            if not 0 <= at < w.size[1]:
+                continue
+            at = (line * w.size[1] + at) * w.size[2] - w.padding[2]
+            for c in range(w.kernel[2]):
+                low = max((w.padding[2] - c * w.dilation[2] + s - 1) // s, <Py_ssize_t> 0) if w.padding[2] > c * w.dilation[2] else 0
+                high = w.size[2] + w.padding[2] - c * w.dilation[2]
+                high = min((high + s - 1) // s, w.out[2]) if high > 0 else 0
+                for k in range(low, high):
+                    place = at + c * w.dilation[2] + k * s
+                    value, best = x[place], index[k]
+                    best ^= (best ^ place) & -<Py_ssize_t> ((value > out[k]) | (value != value) | (best < 0))
+                    out[k], index[k] = x[best], best
+
+
 cdef Py_ssize_t largest(number tag, const Array* arrays, const Pool* w) noexcept nogil:
     """The largest element of every window and its place in the plane; the first of equals, a NaN before all. Nothing: -inf, -1."""
     cdef const number* x = <const number*> arrays[2].data
     cdef number* out = <number*> arrays[0].data
     cdef long long* index = <long long*> arrays[1].data
     cdef Py_ssize_t _, i, j, k, a, b, c, at, best
-    cdef Py_ssize_t da = 1 if w.adaptive else w.dilation[0], db = 1 if w.adaptive else w.dilation[1]
-    cdef Py_ssize_t dc = 1 if w.adaptive else w.dilation[2]
     cdef Span s0, s1, s2
     cdef number value, most
     for _ in range(w.planes):
         for i in range(w.out[0]):
-            s0 = span_of(w, 0, i)
             for j in range(w.out[1]):
-                s1 = span_of(w, 1, j)
+                if not w.adaptive:
+                    largest_of_lines(x, out, index, w, i, j)
+                    out += w.out[2]
+                    index += w.out[2]
+                    continue
+                s0, s1 = span_of(w, 0, i), span_of(w, 1, j)
                 for k in range(w.out[2]):
                     s2 = span_of(w, 2, k)
-                    if s0.first >= s0.last or s1.first >= s1.last or s2.first >= s2.last:      # all of it is padding
-                        out[0] = lowest(tag)
-                        index[0] = -1
-                        out += 1
-                        index += 1
-                        continue
                     best = (s0.first * w.size[1] + s1.first) * w.size[2] + s2.first
                     most = x[best]
-                    a = s0.first
-                    while a < s0.last:
-                        b = s1.first
-                        while b < s1.last:
-                            at = (a * w.size[1] + b) * w.size[2] + s2.first
-                            c = s2.first
-                            while c < s2.last:
-                                value = x[at]
+                    for a in range(s0.first, s0.last):
+                        for b in range(s1.first, s1.last):
+                            at = (a * w.size[1] + b) * w.size[2]
+                            for c in range(s2.first, s2.last):
+                                value = x[at + c]
                                 if value > most or value != value:
-                                    most, best = value, at
-                                at += dc
-                                c += dc
-                            b += db
-                        a += da
+                                    most, best = value, at + c
                     out[0], index[0] = most, best
                     out += 1
                     index += 1
@@ -170,13 +187,20 @@ cdef inline real share(const Pool* w, Span* s0, Span* s1, Span* s2, real tag) no
     return <real> ((s0.last - s0.first) * (s1.last - s1.first) * (s2.last - s2.first))
 
 
+cdef inline real sum_of(const real* x, Py_ssize_t n) noexcept nogil:
+    if real is float:
+        return ag_sum_f32(x, n)
+    else:
+        return ag_sum_f64(x, n)
+
+
 cdef Py_ssize_t averages(real* x, real* out, const Pool* w, bint back) noexcept nogil:
     """The mean of every window; back: out spread over x, which holds zeros."""
-    cdef Py_ssize_t _, i, j, k, a, b, c
+    cdef Py_ssize_t _, _p, i, j, k, a, c, run, lines
     cdef Span s0, s1, s2
     cdef real total
     cdef real* line
-    for _ in range(w.planes):
+    for _p in range(w.planes):
         for i in range(w.out[0]):
             s0 = span_of(w, 0, i)
             for j in range(w.out[1]):
@@ -187,14 +211,22 @@ cdef Py_ssize_t averages(real* x, real* out, const Pool* w, bint back) noexcept 
                     if back:
                         total = out[0] / share(w, &s0, &s1, &s2, total)
                     for a in range(s0.first, s0.last):
-                        for b in range(s1.first, s1.last):
-                            line = x + (a * w.size[1] + b) * w.size[2]
+                        # whole lines are one run
+                        run = s2.last - s2.first
+                        lines = s1.last - s1.first
+                        if run == w.size[2]:
+                            run, lines = run * lines, 1
+                        line = x + (a * w.size[1] + s1.first) * w.size[2] + s2.first
+                        for _ in range(lines):
                             if back:
-                                for c in range(s2.first, s2.last):
+                                for c in range(run):
                                     line[c] += total
+                            elif run >= LONG:
+                                total += sum_of(line, run)
                             else:
-                                for c in range(s2.first, s2.last):
+                                for c in range(run):
                                     total += line[c]
+                            line += w.size[2]
                     if not back:
                         out[0] = total / share(w, &s0, &s1, &s2, total)
                     out += 1
@@ -232,7 +264,8 @@ cdef Py_ssize_t average_back(const Array* arrays, const Py_ssize_t* ints, const 
     return averages(<double*> arrays[0].data, <double*> arrays[1].data, &w, True)
 
 
-# ---- elements of planes, of which index -1 is none; ints: planes, elements of a plane of the larger array, elements of a plane of indices, whether to add
+# ---- elements of planes, of which index -1 is none; ints: planes, elements of a plane of the larger array, elements of a plane of
+# indices, whether to add
 
 cdef Py_ssize_t taken(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
     cdef real* out = <real*> arrays[0].data

@@ -4,13 +4,15 @@
 #
 # As PyTorch's, sums and products of float32 are carried in double.
 
-from libc.math cimport exp, isfinite, log1p
+from libc.math cimport INFINITY, exp, isfinite, log1p
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.kernels.lines cimport Lines, next_line, start_lines
-from autograd_cy.kernels.table cimport OUT_OF_MEMORY, REDUCE_SUM, Array, K, add_routine
+from autograd_cy.kernels.table cimport ALL_VECTORS, OUT_OF_MEMORY, REDUCE_SUM, Array, K, add_routine
+
+from autograd_cy.ops import loop_id
 
 ctypedef fused element:
     float
@@ -30,6 +32,9 @@ ctypedef void (*CopyFunction)(int ndim, const Py_ssize_t* shape, int dst_dtype, 
 
 cdef enum:
     COLUMNS = 256             # lines side by side whose carries stay in the first-level cache
+    PIECE = 2048              # elements of a copy that does
+
+cdef Py_ssize_t ONE = 1
 
 
 # ---- sums and products: ints are axis, reverse
@@ -60,14 +65,15 @@ cdef void product_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t
             out[i * so] = <element> whole
 
 
-cdef void columns(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n, Py_ssize_t width, bint product) noexcept nogil:
+cdef void columns(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n, Py_ssize_t width,
+                  bint product) noexcept nogil:
     """`width` neighbouring lines at once, in the order of memory."""
     cdef double carry[COLUMNS]
     cdef int64_t whole[COLUMNS]
-    cdef Py_ssize_t i, j
+    cdef Py_ssize_t _, j
     for j in range(width):
         carry[j] = whole[j] = product
-    for i in range(n):
+    for _ in range(n):
         if element is float or element is double:
             if product:
                 for j in range(width):
@@ -142,34 +148,37 @@ cdef Py_ssize_t running_product(const Array* arrays, const Py_ssize_t* ints, con
 
 # ---- extremes and their places: ints are axis, smallest. Of equals the latest; NaN stays, the latest NaN.
 
+cdef void extreme_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, int64_t* places, Py_ssize_t sp, Py_ssize_t n,
+                       bint smallest) noexcept nogil:
+    cdef Py_ssize_t place, i = 0
+    cdef element best
+    while True:
+        best, place = x[i * sx], i
+        while True:                                # until there is a new one
+            out[i * so] = best
+            places[i * sp] = place
+            i += 1
+            if i == n or not (x[i * sx] > best if smallest else x[i * sx] < best):
+                break
+        if i == n or best != best:
+            break
+    while i < n:                                   # after a NaN
+        if x[i * sx] != x[i * sx]:
+            place = i
+        out[i * so] = best
+        places[i * sp] = place
+        i += 1
+
+
 cdef void extremes(const Array* arrays, const Py_ssize_t* ints, element* out, int64_t* places, const element* x) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t i, line, place
-    cdef element best, v
-    cdef const element* row
+    cdef Py_ssize_t _
     start_lines(&lines, arrays, 3, 2, <int> ints[0])
     if lines.n == 0:
         return
-    for line in range(lines.count):
-        row = x + lines.at[2]
-        i = 0
-        while True:
-            best, place = row[i * lines.step[2]], i
-            while True:                            # until there is a new one
-                out[lines.at[0] + i * lines.step[0]] = best
-                places[lines.at[1] + i * lines.step[1]] = place
-                i += 1
-                if i == lines.n or not (row[i * lines.step[2]] > best if ints[1] else row[i * lines.step[2]] < best):
-                    break
-            if i == lines.n or best != best:
-                break
-        while i < lines.n:                         # after a NaN
-            v = row[i * lines.step[2]]
-            if v != v:
-                place = i
-            out[lines.at[0] + i * lines.step[0]] = best
-            places[lines.at[1] + i * lines.step[1]] = place
-            i += 1
+    for _ in range(lines.count):
+        extreme_line(x + lines.at[2], lines.step[2], out + lines.at[0], lines.step[0], places + lines.at[1], lines.step[1], lines.n,
+                     ints[1])
         next_line(&lines)
 
 
@@ -194,10 +203,10 @@ cdef Py_ssize_t running_extreme(const Array* arrays, const Py_ssize_t* ints, con
 
 cdef void logsumexps(const Array* arrays, const Py_ssize_t* ints, real* out, const real* x) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t i, line
+    cdef Py_ssize_t i, _
     cdef double carry, v, low, high
     start_lines(&lines, arrays, 2, 1, <int> ints[0])
-    for line in range(lines.count):
+    for _ in range(lines.count):
         for i in range(lines.n):
             v = x[lines.at[1] + i * lines.step[1]]
             if i == 0 or v != v:
@@ -221,10 +230,10 @@ cdef Py_ssize_t running_logsumexp(const Array* arrays, const Py_ssize_t* ints, c
 
 cdef void recurrences(const Array* arrays, const Py_ssize_t* ints, real* out, const real* v, const real* x) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t i, k, line
+    cdef Py_ssize_t i, k, _
     cdef double h, factor
     start_lines(&lines, arrays, 3, 1, <int> ints[0])
-    for line in range(lines.count):
+    for _ in range(lines.count):
         h, factor = 0, 0
         for i in range(lines.n):
             k = lines.n - 1 - i if ints[1] else i
@@ -251,6 +260,9 @@ cdef ReduceFunction plain_reduce = K.reduce            # the kernels themselves,
 cdef CopyFunction plain_copy = K.copy
 
 
+cdef int NAN_TO_NUM = loop_id("nan_to_num")
+
+
 cdef bint any_nan(const real* x, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, nans = 0
     for i in range(n):
@@ -258,37 +270,64 @@ cdef bint any_nan(const real* x, Py_ssize_t n) noexcept nogil:
     return nans > 0
 
 
-cdef void nan_to_zero(real* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        x[i] = x[i] if x[i] == x[i] else 0
+cdef void nansum_rows(const real* x, Py_ssize_t rows, Py_ssize_t cols, real* out, int dtype) noexcept nogil:
+    """The sums of contiguous rows, in pieces that stay in the cache."""
+    cdef real piece[PIECE]
+    cdef real part
+    cdef double total
+    cdef Py_ssize_t i, start, size, none = 0
+    cdef double attrs[3]
+    cdef char* p[2]
+    attrs[0], attrs[1], attrs[2] = 0, INFINITY, -INFINITY
+    p[0] = <char*> piece
+    for i in range(rows):
+        total, start = 0, 0
+        while start < cols:
+            size = min(cols - start, <Py_ssize_t> PIECE)
+            p[1] = <char*> (x + start)
+            K.loops[NAN_TO_NUM][dtype][<int> ALL_VECTORS](size, p, attrs)
+            plain_reduce(REDUCE_SUM, dtype, 1, &size, <char*> piece, &ONE, <char*> &part, &none, 0)
+            total += part
+            start += size
+        out[i] = <real> total
+        x += cols
 
 
 cdef Py_ssize_t nansum(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """The plain sum, or, if there is a NaN in that, the sum of a copy without NaNs."""
+    """The plain sum, or, if there is a NaN in that, the sum of what the row nan_to_num makes of x."""
     cdef const Array* x = &arrays[1]
+    cdef char* out = arrays[0].data
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t n = 1, size = 1
-    cdef char* copy
+    cdef double attrs[3]
+    cdef char* p[2]
+    cdef bint rows = True                          # of contiguous elements
     cdef int d
-    plain_reduce(REDUCE_SUM, x.dtype, x.ndim, x.shape, x.data, x.strides, arrays[0].data, ints, 0)
+    plain_reduce(REDUCE_SUM, x.dtype, x.ndim, x.shape, x.data, x.strides, out, ints, 0)
     for d in range(arrays[0].ndim):
         size *= arrays[0].shape[d]
-    if not (any_nan(<float*> arrays[0].data, size) if x.dtype == FLOAT32 else any_nan(<double*> arrays[0].data, size)):
+    if not (any_nan(<float*> out, size) if x.dtype == FLOAT32 else any_nan(<double*> out, size)):
         return -1
     for d in range(x.ndim - 1, -1, -1):
         strides[d] = n
         n *= x.shape[d]
-    copy = <char*> malloc(n * itemsize_of(x.dtype))
-    if copy == NULL:
+        rows = rows and (x.strides[d] == strides[d] or x.shape[d] == 1)
+        if d < x.ndim - 1 and ints[d] == 0 and ints[d + 1] != 0:
+            rows = False
+    if rows and x.dtype == FLOAT32:
+        nansum_rows(<float*> x.data, size, n // size, <float*> out, FLOAT32)
+        return -1
+    if rows:
+        nansum_rows(<double*> x.data, size, n // size, <double*> out, FLOAT64)
+        return -1
+    p[0] = p[1] = <char*> malloc(n * itemsize_of(x.dtype))
+    if p[0] == NULL:
         return OUT_OF_MEMORY
-    plain_copy(x.ndim, x.shape, x.dtype, copy, strides, x.dtype, x.data, x.strides)
-    if x.dtype == FLOAT32:
-        nan_to_zero(<float*> copy, n)
-    else:
-        nan_to_zero(<double*> copy, n)
-    plain_reduce(REDUCE_SUM, x.dtype, x.ndim, x.shape, copy, strides, arrays[0].data, ints, 0)
-    free(copy)
+    plain_copy(x.ndim, x.shape, x.dtype, p[0], strides, x.dtype, x.data, x.strides)
+    attrs[0], attrs[1], attrs[2] = 0, INFINITY, -INFINITY
+    K.loops[NAN_TO_NUM][x.dtype][<int> ALL_VECTORS](n, p, attrs)
+    plain_reduce(REDUCE_SUM, x.dtype, x.ndim, x.shape, p[0], strides, out, ints, 0)
+    free(p[0])
     return -1
 
 

@@ -1,4 +1,4 @@
-# Sorting and selecting along an axis: sort, the smallest k, one order statistic, the most frequent value; binary search, runs, bins.
+# Sorting and selecting along an axis: sort, the smallest k, one order statistic, the most frequent value.
 #
 # Relies on table and lines. engine/sorting runs them, as routines.
 #
@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64
 from autograd_cy.kernels.lines cimport Lines, next_line, start_lines
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
@@ -20,6 +20,10 @@ ctypedef fused element:
     int64_t
     int32_t
     uint8_t
+
+ctypedef fused real:
+    float
+    double
 
 cdef struct Wide:
     uint64_t key
@@ -49,29 +53,54 @@ cdef enum Task:
 
 # ---- words
 
+cdef int64_t SIGN = <int64_t> (<uint64_t> 1 << 63)
+
+
 cdef inline uint64_t key_of(element x) noexcept nogil:
-    cdef uint64_t bits = 0
-    cdef uint32_t half
-    if element is float:
-        if x != x:
-            return 0xFFFFFFFF
-        if x == 0:
-            return 0x80000000U
+    cdef int64_t wide, whole                       # the bits, and those of the absolute value
+    cdef int32_t half, rest
+    if element is float:                           # by integers and without branches: NaNs and zeros may be anywhere
         memcpy(&half, &x, 4)
-        return <uint32_t> (~half if half >> 31 else half | 0x80000000U)
+        rest = half & 0x7FFFFFFF
+        half = half ^ (half >> 31 | <int32_t> 0x80000000U)
+        half = half if rest else <int32_t> 0x80000000U
+        return <uint32_t> (half if rest <= 0x7F800000 else -1)
     elif element is double:
-        if x != x:
-            return ~bits
-        if x == 0:
-            return <uint64_t> 1 << 63
-        memcpy(&bits, &x, 8)
-        return ~bits if bits >> 63 else bits | <uint64_t> 1 << 63
+        memcpy(&wide, &x, 8)
+        whole = wide & ~SIGN
+        wide = wide ^ (wide >> 63 | SIGN)
+        wide = wide if whole else SIGN
+        return <uint64_t> (wide if whole <= <int64_t> 0x7FF << 52 else -1)
     elif element is int64_t:
         return <uint64_t> x ^ (<uint64_t> 1 << 63)
     elif element is int32_t:
         return <uint32_t> x ^ 0x80000000U
     else:
         return x
+
+
+cdef inline element element_of(uint64_t key, uint64_t place, const element* x, Py_ssize_t step) noexcept nogil:
+    """The element of that key, which was at that place: from the key, as long lines do not stay in the cache."""
+    cdef element value
+    cdef uint32_t half
+    if element is float:
+        if key == 0xFFFFFFFFU or key == 0x80000000U:
+            return x[place * step]                 # a NaN or zero of any kind
+        half = <uint32_t> (key ^ 0x80000000U if key >> 31 else ~key)
+        memcpy(&value, &half, 4)
+        return value
+    elif element is double:
+        if ~key == 0 or key == <uint64_t> 1 << 63:
+            return x[place * step]
+        key = key ^ <uint64_t> 1 << 63 if key >> 63 else ~key
+        memcpy(&value, &key, 8)
+        return value
+    elif element is int64_t:
+        return <int64_t> (key ^ (<uint64_t> 1 << 63))
+    elif element is int32_t:
+        return <int32_t> <uint32_t> (key ^ 0x80000000U)
+    else:
+        return <element> key
 
 
 cdef inline void make_word(word* w, uint64_t key, uint64_t place) noexcept nogil:
@@ -124,7 +153,6 @@ cdef word* sort_words(word* w, word* spare, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, start, here
     cdef int d, b, size, digits, buckets
     cdef uint64_t key
-    cdef word* other
     if n <= SHORT:
         insertion_sort(w, n)
         return w
@@ -150,7 +178,7 @@ cdef word* sort_words(word* w, word* spare, Py_ssize_t n) noexcept nogil:
             b = <int> ((key_in(w[i]) >> d * size) & (buckets - 1))
             spare[counts[d][b]] = w[i]
             counts[d][b] += 1
-        other, w, spare = w, spare, w
+        w, spare = spare, w
     return w
 
 
@@ -293,7 +321,7 @@ cdef void run_line(Task task, const Py_ssize_t* ints, word* w, word* spare, cons
             if places != NULL:
                 places[i * lines.step[1]] = place
             if values != NULL:
-                values[i * lines.step[0]] = x[place * step]
+                values[i * lines.step[0]] = element_of(key_in(w[i]) ^ flip, place, x, step)
         return
     if task == KTH:
         fill(w, x, step, n, 0)
@@ -308,7 +336,7 @@ cdef void run_line(Task task, const Py_ssize_t* ints, word* w, word* spare, cons
 
 cdef Py_ssize_t run_lines(const Array* arrays, const Py_ssize_t* ints, const element* x, word* room) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t line, k
+    cdef Py_ssize_t _, k
     cdef word* w = room
     start_lines(&lines, arrays, 3, 2, <int> ints[0])
     k = ints[3] if ints[1] == TOP else lines.n
@@ -318,7 +346,7 @@ cdef Py_ssize_t run_lines(const Array* arrays, const Py_ssize_t* ints, const ele
         w = <word*> malloc(2 * lines.n * sizeof(word))
         if w == NULL:
             return OUT_OF_MEMORY
-    for line in range(lines.count):
+    for _ in range(lines.count):
         run_line(<Task> ints[1], ints, w, w + lines.n, &lines, x + lines.at[2],
                  <element*> arrays[0].data + lines.at[0] if arrays[0].data != NULL else NULL,
                  <int64_t*> arrays[1].data + lines.at[1] if arrays[1].data != NULL else NULL, k)
@@ -353,173 +381,56 @@ cdef Py_ssize_t along(const Array* arrays, const Py_ssize_t* ints, const double*
     return by_word(arrays, ints, <uint8_t*> x)
 
 
-# ---- binary search
+# ---- the way back
 
-cdef inline Py_ssize_t found_at(const element* row, const int64_t* order, Py_ssize_t n, element v, bint right) noexcept nogil:
-    """How many elements of the sorted row come before v: those below it, or, right, those up to it; all of them before NaN."""
-    cdef Py_ssize_t start = 0, half
-    cdef element x
-    if n == 0 or is_nan(v):
-        return n
-    while n > 1:                                   # always the same number of rounds: nothing to foresee
-        half = n >> 1
-        x = row[start + half - 1] if order == NULL else row[order[start + half - 1]]
-        start += half if (x <= v if right else x < v) else 0
-        n -= half
-    x = row[start] if order == NULL else row[order[start]]
-    return start + (x <= v if right else x < v)
-
-
-cdef void search_rows(const Array* arrays, const Py_ssize_t* ints, const element* v, const element* x) noexcept nogil:
-    cdef Py_ssize_t i, place, n = arrays[2].shape[arrays[2].ndim - 1], count = 1, each
-    cdef const int64_t* order = <const int64_t*> arrays[3].data
-    cdef int d
-    for d in range(arrays[1].ndim):
-        count *= arrays[1].shape[d]
-    each = arrays[1].shape[arrays[1].ndim - 1] if arrays[2].ndim > 1 else count
-    for i in range(count):
-        if i and i % each == 0:
-            x += n
-            if order != NULL:
-                order += n
-        place = found_at(x, order, n, v[i], ints[0])
-        if arrays[0].dtype == INT32:
-            (<int32_t*> arrays[0].data)[i] = <int32_t> place
-        else:
-            (<int64_t*> arrays[0].data)[i] = place
-
-
-cdef Py_ssize_t search(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """out (int64 or int32), values, sorted rows (one, or as many as values has), order of the rows or nothing; contiguous. ints: right.
-    A place that `order` names outside its row is the status."""
-    cdef char* v = arrays[1].data
-    cdef char* x = arrays[2].data
-    cdef Py_ssize_t i, n = arrays[2].shape[arrays[2].ndim - 1], count = 1
-    if arrays[3].data != NULL:
-        for i in range(arrays[3].ndim):
-            count *= arrays[3].shape[i]
-        for i in range(count):
-            if not 0 <= (<int64_t*> arrays[3].data)[i] < n:
-                return i
-    if arrays[2].dtype == FLOAT32:
-        search_rows(arrays, ints, <float*> v, <float*> x)
-    elif arrays[2].dtype == FLOAT64:
-        search_rows(arrays, ints, <double*> v, <double*> x)
-    elif arrays[2].dtype == INT64:
-        search_rows(arrays, ints, <int64_t*> v, <int64_t*> x)
-    elif arrays[2].dtype == INT32:
-        search_rows(arrays, ints, <int32_t*> v, <int32_t*> x)
-    else:
-        search_rows(arrays, ints, <uint8_t*> v, <uint8_t*> x)
+cdef Py_ssize_t place(const Array* arrays, const Py_ssize_t* ints, real* out, const real* g) noexcept nogil:
+    cdef const int64_t* places = <const int64_t*> arrays[2].data
+    cdef Lines lines
+    cdef Py_ssize_t _, j, k, at, n, line = 0, width = 1
+    cdef const real* from_g
+    cdef const int64_t* from_places
+    cdef real* to
+    cdef int last
+    start_lines(&lines, arrays, 3, 0, <int> ints[0])
+    last = lines.ndim - 1
+    if last >= 0 and lines.strides[0][last] == 1 and lines.strides[1][last] == 1 and lines.strides[2][last] == 1:
+        width = max(lines.shape[last], <Py_ssize_t> 1)      # lines side by side, in the order of memory
+    n = arrays[1].shape[ints[0]] if arrays[0].ndim and arrays[1].ndim == arrays[0].ndim else 1
+    memset(out, 0, lines.n * lines.count * sizeof(real))
+    while line < lines.count:
+        to, from_g, from_places = out + lines.at[0], g + lines.at[1], places + lines.at[2]
+        for _ in range(n):
+            for j in range(width):
+                at = from_places[j]
+                if not 0 <= at < lines.n:          # somebody wrote into the indices through NumPy
+                    return 0
+                if ints[1]:
+                    to[at * lines.step[0] + j] += from_g[j]
+                else:
+                    to[at * lines.step[0] + j] = from_g[j]
+            from_g += lines.step[1]
+            from_places += lines.step[2]
+        line += width
+        if width > 1:                              # to the last of these lines
+            lines.position[last] += width - 1
+            for k in range(3):
+                lines.at[k] += width - 1
+        next_line(&lines)
     return -1
 
 
-# ---- runs of equal elements, for unique
-
-cdef Py_ssize_t find_runs(const element* x, Py_ssize_t n, element* values, int64_t* starts, int64_t* runs, const int64_t* order) noexcept nogil:
-    cdef Py_ssize_t i, found = 0
-    for i in range(n):
-        if i == 0 or x[i] != x[i - 1]:
-            values[found] = x[i]
-            if starts != NULL:
-                starts[found] = i
-            found += 1
-        if runs != NULL:
-            runs[i if order == NULL else order[i]] = found - 1
-    return found
-
-
-cdef Py_ssize_t runs_of(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """Of n contiguous elements x: the first of each run, where it starts (or NULL), the number of the run of each element (or NULL), and
-    how many runs there are; an order (or NULL) says where each element of x came from, and the numbers go there."""
-    cdef int64_t* starts = <int64_t*> arrays[1].data
-    cdef int64_t* runs = <int64_t*> arrays[2].data
-    cdef int64_t* order = <int64_t*> arrays[5].data
-    cdef char* x = arrays[4].data
-    cdef char* values = arrays[0].data
-    cdef Py_ssize_t found, n = arrays[4].shape[0]
-    if arrays[4].dtype == FLOAT32:
-        found = find_runs(<float*> x, n, <float*> values, starts, runs, order)
-    elif arrays[4].dtype == FLOAT64:
-        found = find_runs(<double*> x, n, <double*> values, starts, runs, order)
-    elif arrays[4].dtype == INT64:
-        found = find_runs(<int64_t*> x, n, <int64_t*> values, starts, runs, order)
-    elif arrays[4].dtype == INT32:
-        found = find_runs(<int32_t*> x, n, <int32_t*> values, starts, runs, order)
-    else:
-        found = find_runs(<uint8_t*> x, n, <uint8_t*> values, starts, runs, order)
-    (<int64_t*> arrays[3].data)[0] = found
-    return -1
-
-
-# ---- counting
-
-ctypedef fused real:
-    float
-    double
-
-
-cdef void count_into(real* out, const int64_t* x, const real* weights, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        out[x[i]] += weights[i]
-
-
-cdef Py_ssize_t bincount(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """out: how often each number from 0 on is in x (int64, contiguous, no number outside), or the sum of its weights."""
-    cdef const int64_t* x = <const int64_t*> arrays[1].data
-    cdef int64_t* counts = <int64_t*> arrays[0].data
-    cdef Py_ssize_t i, n = arrays[1].shape[0]
-    memset(arrays[0].data, 0, arrays[0].shape[0] * itemsize_of(arrays[0].dtype))
-    if arrays[2].data == NULL:
-        for i in range(n):
-            counts[x[i]] += 1
-    elif arrays[2].dtype == FLOAT32:
-        count_into(<float*> arrays[0].data, x, <float*> arrays[2].data, n)
-    else:
-        count_into(<double*> arrays[0].data, x, <double*> arrays[2].data, n)
-    return -1
-
-
-cdef void bins_of(real* out, const real* x, const real* edges, const real* weights, Py_ssize_t n, Py_ssize_t bins, int mode) noexcept nogil:
-    cdef Py_ssize_t i, place
-    cdef real low = edges[0], high = edges[bins if mode else 1]
-    for i in range(n):
-        if not (x[i] >= low and x[i] <= high):
-            continue
-        if mode == 2:                              # edges of any widths
-            place = found_at(edges, NULL, bins + 1, x[i], True) - 1
-        else:
-            place = <Py_ssize_t> ((x[i] - low) * bins / (high - low))
-            if mode == 1:                          # equal widths, but the edges decide
-                place = max(min(place, bins - 1), 0)
-                while place > 0 and x[i] < edges[place]:
-                    place -= 1
-                while place + 1 < bins and x[i] >= edges[place + 1]:
-                    place += 1
-        out[max(min(place, bins - 1), 0)] += 1 if weights == NULL else weights[i]
-
-
-cdef Py_ssize_t histogram(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """out: how many elements of x, or the sum of their weights (or NULL), lie in each bin; ints: 0: edges has the two ends of the range;
-    1: all edges, at equal distances; 2: all edges. The last bin has its right edge, too. Contiguous, one dtype."""
-    memset(arrays[0].data, 0, arrays[0].shape[0] * itemsize_of(arrays[0].dtype))
+cdef Py_ssize_t placed(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """out, contiguous: g at the places along axis, zeros elsewhere; ints: axis, whether places may be equal (then they add up). Status 0: a
+    place is none."""
     if arrays[0].dtype == FLOAT32:
-        bins_of(<float*> arrays[0].data, <float*> arrays[1].data, <float*> arrays[2].data, <float*> arrays[3].data, arrays[1].shape[0],
-                arrays[0].shape[0], <int> ints[0])
-    else:
-        bins_of(<double*> arrays[0].data, <double*> arrays[1].data, <double*> arrays[2].data, <double*> arrays[3].data,
-                arrays[1].shape[0], arrays[0].shape[0], <int> ints[0])
-    return -1
+        return place(arrays, ints, <float*> arrays[0].data, <float*> arrays[1].data)
+    return place(arrays, ints, <double*> arrays[0].data, <double*> arrays[1].data)
 
 
-def out_of_row(status, arrays, ints):
-    """The error of a sorter that is no order."""
-    return IndexError(f"searchsorted: element {status} of the sorter is out of range for rows of shape {arrays[2][2]}")
+def no_place(status, arrays, ints):
+    """The error of an index that has been overwritten."""
+    return IndexError(f"an index that the gradient goes to was overwritten: it is out of range for shape {arrays[0][2]}")
 
 
 add_routine("sorting.along", "wwr", along)
-add_routine("sorting.runs", "wwwwrr", runs_of)
-add_routine("sorting.bincount", "wrr", bincount)
-add_routine("sorting.histogram", "wrrr", histogram)
-add_routine("sorting.search", "wrrr", search, out_of_row)
+add_routine("sorting.placed", "wrr", placed, no_place)

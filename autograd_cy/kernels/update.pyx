@@ -28,10 +28,17 @@ cdef extern from *:
         long long n
     Power* ag_powers
     float sqrtf(float x) noexcept nogil
+    # No two of an update's arrays share memory: without that word five of them are compared with each other at each call.
+    ctypedef float* float_r "float* __restrict"
+    ctypedef double* double_r "double* __restrict"
 
 ctypedef fused real:
     float
     double
+
+ctypedef fused array:
+    float_r
+    double_r
 
 
 cdef inline real root(real x) noexcept nogil:
@@ -110,9 +117,8 @@ cdef void sgd_loop(Py_ssize_t n, real* p, const real* g, real* buf, double lr, d
             p[i] = p[i] + step * buf[i]
 
 
-cdef void adam_loop(Py_ssize_t n, real* p, const real* g, real* m, real* v, real* vmax, double lr, double beta1,
-                    double beta2, double eps, double weight_decay, bint decoupled, bint maximize,
-                    long long step) noexcept nogil:
+cdef void adam_loop(Py_ssize_t n, array p, array g, array m, array v, array vmax, double lr, double beta1, double beta2, real e,
+                    double weight_decay, bint decoupled, bint maximize, long long step) noexcept nogil:
     """Options are numbers, not branches, so that gcc vectorises: a decay of 0 adds 0 * p, a shrink of 1 keeps p."""
     cdef Py_ssize_t i
     cdef real d
@@ -121,7 +127,7 @@ cdef void adam_loop(Py_ssize_t n, real* p, const real* g, real* m, real* v, real
     cdef real x
     cdef real sign = -1 if maximize else 1
     cdef real decay = <real> (0 if decoupled else weight_decay), shrink = <real> (1 - lr * weight_decay if decoupled else 1)
-    cdef real b2 = <real> beta2, weight2 = <real> (1 - beta2), e = <real> eps
+    cdef real b2 = <real> beta2, weight2 = <real> (1 - beta2)
     cdef real size, scale2
     cdef real weight1 = <real> (1 - beta1)
     cdef bint near = weight1 < <real> 0.5    # torch.lerp starts from the nearer end
@@ -216,11 +222,11 @@ cdef void sgd(int dtype, Py_ssize_t n, char* p, const char* g, char* buf, double
 cdef void adam(int dtype, Py_ssize_t n, char* p, const char* g, char* m, char* v, char* vmax, double lr, double beta1,
                double beta2, double eps, double weight_decay, int decoupled, int maximize, long long step) noexcept nogil:
     if dtype == FLOAT32:
-        adam_loop(n, <float*> p, <const float*> g, <float*> m, <float*> v, <float*> vmax, lr, beta1, beta2, eps, weight_decay,
+        adam_loop(n, <float_r> p, <float_r> g, <float_r> m, <float_r> v, <float_r> vmax, lr, beta1, beta2, <float> eps, weight_decay,
                   decoupled, maximize, step)
     else:
-        adam_loop(n, <double*> p, <const double*> g, <double*> m, <double*> v, <double*> vmax, lr, beta1, beta2, eps,
-                  weight_decay, decoupled, maximize, step)
+        adam_loop(n, <double_r> p, <double_r> g, <double_r> m, <double_r> v, <double_r> vmax, lr, beta1, beta2, eps, weight_decay,
+                  decoupled, maximize, step)
 
 
 cdef void rmsprop(int dtype, Py_ssize_t n, char* p, const char* g, char* square_avg, char* buf, char* grad_avg, double lr,

@@ -120,7 +120,7 @@ AG_CALLED double ag_zeta_f64(double s, double q) {
         sum += t;
         q += 1;
         t = ag_inverse_power_f64(q, s);
-        if (t * q < sum * 0x1p-60) return sum;
+        if (t * q <= sum * 0x1p-60) return sum;      /* also where all terms are too small to be numbers */
     }
     double tail = 0, factor = s / q, z = 1 / (q * q);      /* s (s + 1) ... (s + 2k - 2) / q^(2k - 1) */
     for (int k = 0; k < 9; k++) {

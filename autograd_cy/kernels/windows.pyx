@@ -1,20 +1,37 @@
 # Windows that slide over the last one to three dims: convolution and its two adjoints, and the windows themselves as columns.
 #
-# Relies on table (routines) and on K.small_gemm. engine/convolve.py relies on it.
+# Relies on table (routines), on windows.h and on K.small_gemm. engine/convolve.py relies on it.
 #
 # A convolution is a matrix product of the weight and the columns of windows. The columns of all of an image would be kernel-size
-# times as large as the image, so they are made and used in blocks that stay in the second-level cache. Where a window is one
-# element (1x1), the image itself is the matrix. Depthwise convolutions, with products of one row, go tap by tap.
+# times as large as the image, so they are made and used in blocks that stay in the second-level cache; several images share a block
+# where they are small. They come from a copy of the image with its padding, so that no window has to look where it ends. Where a
+# window is one element (1x1), the image itself is the matrix. Depthwise convolutions, with products of one row, go tap by tap.
 #
 # Arrays are contiguous and of one dtype, float32 or float64. ints: the number of spatial dims d, then d each of: kernel, stride,
 # padding before the first element, dilation; then groups. What lies outside the image is 0; how far windows reach behind the last
 # element follows from the sizes of the arrays.
 
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport FLOAT32
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, K, add_routine
+
+cdef extern from "windows.h" nogil:
+    enum:
+        PLACES "AG_PLACES"
+    void ag_taps_f32(Py_ssize_t n, Py_ssize_t s, Py_ssize_t taps, const Py_ssize_t* offset, const float* weight, const float* x,
+                     float* out) noexcept
+    void ag_taps_f64(Py_ssize_t n, Py_ssize_t s, Py_ssize_t taps, const Py_ssize_t* offset, const double* weight, const double* x,
+                     double* out) noexcept
+    void ag_add_line_f32(Py_ssize_t n, Py_ssize_t s, float factor, const float* g, float* x) noexcept
+    void ag_add_line_f64(Py_ssize_t n, Py_ssize_t s, double factor, const double* g, double* x) noexcept
+    float ag_dot_lines_f32(Py_ssize_t lines, Py_ssize_t n, Py_ssize_t s, const float* g, Py_ssize_t g_step, const float* x,
+                           Py_ssize_t x_step) noexcept
+    double ag_dot_lines_f64(Py_ssize_t lines, Py_ssize_t n, Py_ssize_t s, const double* g, Py_ssize_t g_step, const double* x,
+                            Py_ssize_t x_step) noexcept
+    void ag_copy_line_f32(Py_ssize_t n, Py_ssize_t s, const float* x, float* out) noexcept
+    void ag_copy_line_f64(Py_ssize_t n, Py_ssize_t s, const double* x, double* out) noexcept
 
 ctypedef fused real:
     float
@@ -35,382 +52,393 @@ cdef struct Windows:          # as three dims; missing ones come first, with siz
     Py_ssize_t stride[3]
     Py_ssize_t padding[3]
     Py_ssize_t dilation[3]
+    Py_ssize_t padded[3]      # sizes of what the windows reach
     Py_ssize_t groups
-    Py_ssize_t plane, places, taps      # the products of the first three
+    Py_ssize_t plane, places, taps, full        # the products of size, out, kernel, padded
+    Py_ssize_t images, rows, channels, inner    # of a group: rows of the weight, channels of the image, columns of the weight
+    Py_ssize_t block          # positions handled at once
+    Py_ssize_t together       # images handled at once
     bint pointwise            # a window is the element at its position
+    bint depthwise            # one channel, few rows: tap by tap
+    void* memory              # the padded image of a group, a block of columns, and a block of rows (or of the weight)
 
 
-cdef void read_windows(Windows* w, const Py_ssize_t* size, const Py_ssize_t* out, const Py_ssize_t* ints) noexcept nogil:
-    """size, out: of the d spatial dims (NULL: as the windows' own positions are needed by nobody)."""
-    cdef Py_ssize_t d = ints[0]
+cdef Py_ssize_t prepare(Windows* w, const Py_ssize_t* size, const Array* out, Py_ssize_t channels, const Py_ssize_t* ints,
+                        Py_ssize_t itemsize, Py_ssize_t spare) noexcept nogil:
+    """size: of the d spatial dims of images with `channels`; out: (N, M, *places). spare: elements of another block, if any."""
+    cdef Py_ssize_t d = ints[0], most, blocks
     cdef int i, k
-    w.plane = w.places = w.taps = 1
+    w.plane = w.places = w.taps = w.full = 1
     w.pointwise = True
+    w.memory = NULL
     for i in range(3):
         k = i - 3 + <int> d
         w.size[i] = size[k] if k >= 0 else 1
-        w.out[i] = out[k] if k >= 0 else 1
+        w.out[i] = out.shape[out.ndim - d + k] if k >= 0 else 1
         w.kernel[i] = ints[1 + k] if k >= 0 else 1
         w.stride[i] = ints[1 + d + k] if k >= 0 else 1
         w.padding[i] = ints[1 + 2 * d + k] if k >= 0 else 0
         w.dilation[i] = ints[1 + 3 * d + k] if k >= 0 else 1
+        w.padded[i] = max((w.out[i] - 1) * w.stride[i], 0) + w.dilation[i] * (w.kernel[i] - 1) + 1
         w.plane *= w.size[i]
         w.places *= w.out[i]
         w.taps *= w.kernel[i]
+        w.full *= w.padded[i]
         if w.kernel[i] != 1 or w.stride[i] != 1 or w.padding[i] != 0 or w.size[i] != w.out[i]:
             w.pointwise = False
     w.groups = ints[1 + 4 * d]
+    w.images, w.rows, w.channels = out.shape[0], out.shape[1] // w.groups, channels // w.groups
+    w.inner = w.channels * w.taps
+    w.together, w.block = 1, w.places
+    w.pointwise = w.pointwise and w.places >= FEW
+    w.depthwise = w.channels == 1 and w.rows <= 2 and not w.pointwise
+    if w.images * w.rows * w.groups * w.places * w.inner == 0:
+        return -1
+    if w.places < FEW:
+        w.together = min(w.images, FEW // w.places)
+        w.block = w.together * w.places
+    else:                     # whole rows of vectors, in cache, of about equal size
+        most = max(CACHE // (w.inner * itemsize) // PLACES * PLACES, <Py_ssize_t> FEW)
+        blocks = (w.places + most - 1) // most
+        w.block = min(((w.places + blocks - 1) // blocks + PLACES - 1) // PLACES * PLACES, w.places)
+    w.memory = malloc((w.channels * w.full + w.inner * w.block + max(spare, w.rows * w.block) + 3 * PLACES) * itemsize)
+    return OUT_OF_MEMORY if w.memory == NULL else -1
 
 
 cdef inline Py_ssize_t ceiling(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
-    """The least integer from a / b on, and from 0."""
-    return 0 if a <= 0 else (a + b - 1) // b
+    return (a + b - 1) // b
 
 
-cdef void columns(const Windows* w, real* x, Py_ssize_t channels, Py_ssize_t first, Py_ssize_t last, real* cols, Py_ssize_t ld,
+cdef void with_padding(const Windows* w, real* x, Py_ssize_t channels, real* image, real* bias, Way way) noexcept nogil:
+    """The image with its padding from x; ADD: x from the image, plus the bias of each channel."""
+    cdef Py_ssize_t c, a, b, i, at0, at1
+    cdef Py_ssize_t low = min(w.padding[2], w.padded[2]), high = max(min(w.size[2] + w.padding[2], w.padded[2]), low)
+    cdef real* line
+    cdef real* src
+    cdef real shift
+    for c in range(channels):
+        shift = bias[c] if bias != NULL else 0
+        if way == TAKE:
+            for a in range(w.padded[0]):
+                at0 = a - w.padding[0]
+                for b in range(w.padded[1]):
+                    at1 = b - w.padding[1]
+                    line = image + (a * w.padded[1] + b) * w.padded[2]
+                    if not (0 <= at0 < w.size[0] and 0 <= at1 < w.size[1]):
+                        memset(line, 0, w.padded[2] * sizeof(real))
+                        continue
+                    for i in range(low):
+                        line[i] = 0
+                    memcpy(line + low, x + (at0 * w.size[1] + at1) * w.size[2], (high - low) * sizeof(real))
+                    for i in range(high, w.padded[2]):
+                        line[i] = 0
+        else:
+            for a in range(w.size[0]):
+                at0 = a + w.padding[0]
+                for b in range(w.size[1]):
+                    at1 = b + w.padding[1]
+                    src = x + (a * w.size[1] + b) * w.size[2]
+                    if at0 >= w.padded[0] or at1 >= w.padded[1]:
+                        for i in range(w.size[2]):
+                            src[i] = shift
+                        continue
+                    line = image + (at0 * w.padded[1] + at1) * w.padded[2] + w.padding[2]
+                    for i in range(high - low):
+                        src[i] = line[i] + shift
+                    for i in range(high - low, w.size[2]):
+                        src[i] = shift
+        x += w.plane
+        image += w.full
+
+
+cdef void columns(const Windows* w, real* image, Py_ssize_t channels, Py_ssize_t first, Py_ssize_t last, real* cols, Py_ssize_t ld,
                   Way way) noexcept nogil:
-    """Positions first to last of the window over each channel: a row of cols for every channel and tap, `ld` elements apart."""
-    cdef Py_ssize_t _, a, b, e, p, n, i, low, high, row, line, from_, to, at0, at1
-    cdef Py_ssize_t s = w.stride[2], row0 = (first // w.out[2]) // w.out[1], line0 = (first // w.out[2]) % w.out[1]
-    cdef Py_ssize_t start0 = first % w.out[2]
+    """Positions first to last of the window over each padded channel: a row of cols for every channel and tap, `ld` elements apart."""
+    cdef Py_ssize_t _, a, b, e, p, n, row, line, start, s = w.stride[2]
+    cdef Py_ssize_t row0 = (first // w.out[2]) // w.out[1], line0 = (first // w.out[2]) % w.out[1], start0 = first % w.out[2]
     cdef real* place
     cdef real* src
+    cdef real* tap
     for _ in range(channels):
         for a in range(w.kernel[0]):
             for b in range(w.kernel[1]):
                 for e in range(w.kernel[2]):
-                    # positions along the last dim whose element is inside
-                    low = ceiling(w.padding[2] - e * w.dilation[2], s)
-                    high = ceiling(w.size[2] + w.padding[2] - e * w.dilation[2], s)
-                    p, row, line, from_ = first, row0, line0, start0
-                    place = cols
+                    tap = image + (a * w.dilation[0] * w.padded[1] + b * w.dilation[1]) * w.padded[2] + e * w.dilation[2]
+                    p, row, line, start, place = first, row0, line0, start0, cols
                     while p < last:
-                        n = w.out[2] - from_
-                        if n > last - p:
-                            n = last - p
-                        to = from_ + n
-                        at0 = row * w.stride[0] - w.padding[0] + a * w.dilation[0]
-                        at1 = line * w.stride[1] - w.padding[1] + b * w.dilation[1]
-                        if 0 <= at0 < w.size[0] and 0 <= at1 < w.size[1]:
-                            src = x + (at0 * w.size[1] + at1) * w.size[2] + e * w.dilation[2] - w.padding[2]
-                            line_of(src, s, from_, to, low, high, place, way)
-                        elif way == TAKE:
-                            for i in range(n):
-                                place[i] = 0
+                        n = min(w.out[2] - start, last - p)
+                        src = tap + (row * w.stride[0] * w.padded[1] + line * w.stride[1]) * w.padded[2] + start * s
+                        if way == TAKE:
+                            if ld != last - first and s == 1:          # what is behind the line belongs to another image
+                                memcpy(place, src, n * sizeof(real))
+                            elif real is float:
+                                ag_copy_line_f32(n, s, src, place)
+                            else:
+                                ag_copy_line_f64(n, s, src, place)
+                        elif real is float:
+                            ag_add_line_f32(n, s, 1, place, src)
+                        else:
+                            ag_add_line_f64(n, s, 1, place, src)
                         place += n
                         p += n
-                        from_ = 0
+                        start = 0
                         line += 1
                         if line == w.out[1]:
                             line = 0
                             row += 1
                     cols += ld
-        x += w.plane
+        image += w.full
 
 
-cdef inline void line_of(real* src, Py_ssize_t s, Py_ssize_t first, Py_ssize_t last, Py_ssize_t low, Py_ssize_t high, real* place,
-                         Way way) noexcept nogil:
-    """Positions first to last along a line, of which low to high lie inside: place[i - first] and src[i * s]."""
-    cdef Py_ssize_t i
-    if low < first:
-        low = first
-    if high > last:
-        high = last
-    if high < low:
-        low = high = last
-    place -= first
-    if way == ADD:
-        if s == 1:
-            for i in range(low, high):
-                src[i] += place[i]
-        else:
-            for i in range(low, high):
-                src[i * s] += place[i]
-        return
-    for i in range(first, low):
-        place[i] = 0
-    if s == 1:
-        for i in range(low, high):
-            place[i] = src[i]
-    else:
-        for i in range(low, high):
-            place[i] = src[i * s]
-    for i in range(high, last):
-        place[i] = 0
+# ---- tap by tap: one channel and its rows of the weight
+
+cdef enum Product:
+    FORWARD = 0               # out from image and weight
+    BACKWARD = 1              # image += by out and weight
+    WEIGHTS = 2               # weight += by image and out
 
 
-cdef Py_ssize_t block_of(const Windows* w, Py_ssize_t rows, Py_ssize_t itemsize) noexcept nogil:
-    """How many positions to handle at once: whole rows of vectors, in cache, of about equal size."""
-    cdef Py_ssize_t most = CACHE // (rows * itemsize + 1) // 16 * 16
-    cdef Py_ssize_t blocks
-    if most < FEW:
-        most = FEW
-    if most >= w.places:
-        return w.places
-    blocks = (w.places + most - 1) // most
-    return ((w.places + blocks - 1) // blocks + 15) // 16 * 16
-
-
-# ---- tap by tap, for one channel in and few channels out of it
-
-cdef void taps(const Windows* w, real* x, real* y, real* weight, int way) noexcept nogil:
-    """One channel and one tap after the other: y += weight x (0), x += weight y (1), weight += x y (2)."""
-    cdef Py_ssize_t a, b, e, i, low, high, row, line, at0, at1, s = w.stride[2]
-    cdef real factor, total
+cdef void tap_by_tap(const Windows* w, real* image, real* out, real* weight, const Py_ssize_t* offset, Product way) noexcept nogil:
+    cdef Py_ssize_t row, line, t, n = w.out[2], s = w.stride[2], step = w.stride[1] * w.padded[2]
     cdef real* src
-    cdef real* out
+    if way == WEIGHTS:
+        for t in range(w.taps):
+            for row in range(w.out[0]):
+                src = image + row * w.stride[0] * w.padded[1] * w.padded[2] + offset[t]
+                if real is float:
+                    weight[t] += ag_dot_lines_f32(w.out[1], n, s, out + row * w.out[1] * n, n, src, step)
+                else:
+                    weight[t] += ag_dot_lines_f64(w.out[1], n, s, out + row * w.out[1] * n, n, src, step)
+        return
+    for row in range(w.out[0]):
+        for line in range(w.out[1]):
+            src = image + row * w.stride[0] * w.padded[1] * w.padded[2] + line * step
+            if way == FORWARD:
+                if real is float:
+                    ag_taps_f32(n, s, w.taps, offset, weight, src, out)
+                else:
+                    ag_taps_f64(n, s, w.taps, offset, weight, src, out)
+            else:
+                for t in range(w.taps):
+                    if real is float:
+                        ag_add_line_f32(n, s, weight[t], out, src + offset[t])
+                    else:
+                        ag_add_line_f64(n, s, weight[t], out, src + offset[t])
+            out += n
+
+
+cdef Py_ssize_t depthwise(const Windows* w, real* x, real* out, real* weight, real* bias, Product way) noexcept nogil:
+    cdef real* image = <real*> w.memory
+    cdef Py_ssize_t* offset = <Py_ssize_t*> malloc(w.taps * sizeof(Py_ssize_t))
+    cdef Py_ssize_t a, b, e, t = 0, m, n, i
+    if offset == NULL:
+        return OUT_OF_MEMORY
     for a in range(w.kernel[0]):
         for b in range(w.kernel[1]):
             for e in range(w.kernel[2]):
-                low = ceiling(w.padding[2] - e * w.dilation[2], s)
-                high = min(ceiling(w.size[2] + w.padding[2] - e * w.dilation[2], s), w.out[2])
-                factor, total = weight[0], 0
-                for row in range(w.out[0]):
-                    at0 = row * w.stride[0] - w.padding[0] + a * w.dilation[0]
-                    if not 0 <= at0 < w.size[0]:
-                        continue
-                    for line in range(w.out[1]):
-                        at1 = line * w.stride[1] - w.padding[1] + b * w.dilation[1]
-                        if not 0 <= at1 < w.size[1]:
-                            continue
-                        src = x + (at0 * w.size[1] + at1) * w.size[2] + e * w.dilation[2] - w.padding[2]
-                        out = y + (row * w.out[1] + line) * w.out[2]
-                        if way == 0:
-                            if s == 1:
-                                for i in range(low, high):
-                                    out[i] += factor * src[i]
-                            else:
-                                for i in range(low, high):
-                                    out[i] += factor * src[i * s]
-                        elif way == 1:
-                            if s == 1:
-                                for i in range(low, high):
-                                    src[i] += factor * out[i]
-                            else:
-                                for i in range(low, high):
-                                    src[i * s] += factor * out[i]
-                        else:
-                            total += dot(src + low * s, s, out + low, high - low)
-                if way == 2:
-                    weight[0] += total
-                weight += 1
+                offset[t] = (a * w.dilation[0] * w.padded[1] + b * w.dilation[1]) * w.padded[2] + e * w.dilation[2]
+                t += 1
+    for n in range(w.images * w.groups):
+        t = n % w.groups
+        if way == BACKWARD:
+            memset(image, 0, w.full * sizeof(real))
+        else:
+            with_padding(w, x + n * w.plane, 1, image, NULL, TAKE)
+        for m in range(w.rows):
+            tap_by_tap(w, image, out, weight + (t * w.rows + m) * w.taps, offset, way)
+            if way == FORWARD and bias != NULL:
+                for i in range(w.places):
+                    out[i] += bias[t * w.rows + m]
+            out += w.places
+        if way == BACKWARD:
+            with_padding(w, x + n * w.plane, 1, image, bias + t if bias != NULL else NULL, ADD)
+    free(offset)
+    return -1
 
 
-cdef inline real dot(const real* x, Py_ssize_t s, const real* y, Py_ssize_t n) noexcept nogil:
-    """The sum of x[i * s] * y[i], in eight sums."""
-    cdef real t[8]
-    cdef Py_ssize_t i = 0
-    cdef int k
-    for k in range(8):
-        t[k] = 0
-    if s == 1:
-        while i + 8 <= n:
-            for k in range(8):
-                t[k] += x[i + k] * y[i + k]
-            i += 8
-    while i < n:
-        t[i & 7] += x[i * s] * y[i]
-        i += 1
-    return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]))
+# ---- the three products by columns
+
+cdef inline void move(const Windows* w, real* out, Py_ssize_t n, Py_ssize_t count, real* part, Py_ssize_t width, bint back) noexcept nogil:
+    """Rows of `count` images from n on, side by side in part (back: from there). out is at the group's first row of image 0."""
+    cdef Py_ssize_t j, m
+    cdef real* row
+    for j in range(count):
+        for m in range(w.rows):
+            row = out + ((n + j) * w.groups * w.rows + m) * w.places
+            if back:
+                memcpy(row, part + m * width + j * w.places, w.places * sizeof(real))
+            else:
+                memcpy(part + m * width + j * w.places, row, w.places * sizeof(real))
 
 
-# ---- the three products
-
-cdef void start(real* out, Py_ssize_t images, Py_ssize_t channels, Py_ssize_t plane, const real* bias) noexcept nogil:
-    """Zeros, or the bias of each channel."""
-    cdef Py_ssize_t n, c, i
-    for n in range(images):
-        for c in range(channels):
-            for i in range(plane):
-                out[i] = bias[c] if bias != NULL else 0
-            out += plane
-
-
-cdef Py_ssize_t forward(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
-    """out (N, M, *places) = weight (M, C / groups, *kernel) over x (N, C, *size), plus bias (M)."""
-    cdef real* out = <real*> arrays[0].data
-    cdef real* x = <real*> arrays[1].data
-    cdef real* weight = <real*> arrays[2].data
-    cdef real* bias = <real*> arrays[3].data
-    cdef Windows w
-    cdef Py_ssize_t images = arrays[0].shape[0], rows, channels, inner, _, n, g, i, m, p, block, width, ld
-    cdef real* cols = NULL
+cdef void group(Windows* w, int dtype, real* x, real* out, real* weight, real* bias, Product way) noexcept nogil:
+    """One group of all images. x and out are at the group's first channel and row of image 0; bias is the group's, too."""
+    cdef real* image = <real*> w.memory
+    cdef real* cols = image + w.channels * w.full + PLACES
+    cdef real* part = cols + w.inner * w.block + PLACES           # rows of several images, or the weight of one block
+    cdef real* rows
     cdef real* b
-    read_windows(&w, arrays[1].shape + 2, arrays[0].shape + 2, ints)
-    rows, channels = arrays[0].shape[1] // w.groups, arrays[1].shape[1] // w.groups
-    inner = channels * w.taps
-    if images * rows * w.groups * w.places == 0:
-        return -1
-    if channels == 1 and rows <= 2 and not w.pointwise or inner == 0:
-        start(out, images, rows * w.groups, w.places, bias)
-        for n in range(images if inner else 0):
-            for g in range(w.groups):
-                for m in range(rows):
-                    taps(&w, x + (n * w.groups + g) * w.plane, out + ((n * w.groups + g) * rows + m) * w.places,
-                         weight + (g * rows + m) * w.taps, 0)
-        return -1
-    block = block_of(&w, inner, sizeof(real))
-    if not w.pointwise:
-        cols = <real*> malloc(inner * block * sizeof(real))
-        if cols == NULL:
-            return OUT_OF_MEMORY
-    for _ in range(images):
-        for g in range(w.groups):
-            p = 0
-            while p < w.places:
-                width = min(block, w.places - p)
-                if w.pointwise:
-                    b, ld = x + p, w.places
-                else:
-                    b, ld = cols, width
-                    columns(&w, x, channels, p, p + width, cols, width, TAKE)
-                K.small_gemm(arrays[0].dtype, 0, 0, rows, width, inner, <char*> (weight + g * rows * inner), inner, <char*> b, ld,
-                             <char*> (out + p), w.places)
+    cdef Py_ssize_t n = 0, p, j, m, i, count, width, ld, ld_rows
+    cdef Py_ssize_t step = w.groups * w.channels * w.plane
+    while n < w.images:
+        count = min(w.together, w.images - n)
+        if way == BACKWARD:
+            if not w.pointwise:
+                memset(image, 0, w.channels * w.full * sizeof(real))
+        elif not w.pointwise and count == 1:
+            with_padding(w, x + n * step, w.channels, image, NULL, TAKE)
+        p = 0
+        while p < w.places:
+            width = w.places * count if w.together > 1 else min(w.block, w.places - p)
+            rows, ld_rows = out + n * w.groups * w.rows * w.places + p, w.places
+            if count > 1:
+                rows, ld_rows = part, width
+                if way != FORWARD:
+                    move(w, out, n, count, part, width, False)
+            b, ld = cols, width
+            if w.pointwise:
+                b, ld = x + n * step + p, w.places
+            elif way != BACKWARD:
+                for j in range(count):
+                    if count > 1:
+                        with_padding(w, x + (n + j) * step, w.channels, image, NULL, TAKE)
+                    columns(w, image, w.channels, p, min(p + width, w.places), cols + j * w.places, width, TAKE)
+            if way == FORWARD:
+                K.small_gemm(dtype, 0, 0, w.rows, width, w.inner, <char*> weight, w.inner, <char*> b, ld, <char*> rows, ld_rows)
                 if bias != NULL:
-                    for m in range(rows):
-                        for i in range(p, p + width):
-                            out[m * w.places + i] += bias[g * rows + m]
-                p += width
-            x += channels * w.plane
-            out += rows * w.places
-    free(cols)
-    return -1
+                    for m in range(w.rows):
+                        for i in range(width):
+                            rows[m * ld_rows + i] += bias[m]
+                if count > 1:
+                    move(w, out, n, count, part, width, True)
+            elif way == BACKWARD:
+                K.small_gemm(dtype, 1, 0, w.inner, width, w.rows, <char*> weight, w.inner, <char*> rows, ld_rows, <char*> b, ld)
+                if w.pointwise and bias != NULL:
+                    for m in range(w.inner):
+                        for i in range(width):
+                            b[m * ld + i] += bias[m]
+                for j in range(0 if w.pointwise else count):
+                    if count > 1:
+                        memset(image, 0, w.channels * w.full * sizeof(real))
+                    columns(w, image, w.channels, p, min(p + width, w.places), cols + j * w.places, width, ADD)
+                    if count > 1:
+                        with_padding(w, x + (n + j) * step, w.channels, image, bias, ADD)
+            else:
+                part = part if count == 1 else part + w.rows * w.block
+                K.small_gemm(dtype, 0, 1, w.rows, w.inner, width, <char*> rows, ld_rows, <char*> b, ld, <char*> part, w.inner)
+                for i in range(w.rows * w.inner):
+                    weight[i] += part[i]
+                part = part if count == 1 else part - w.rows * w.block
+            p += width
+        if way == BACKWARD and not w.pointwise and count == 1:
+            with_padding(w, x + n * step, w.channels, image, bias, ADD)
+        n += count
 
 
-cdef Py_ssize_t backward(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
-    """x (N, C, *size) from out (N, M, *places) by the transposed product of `forward`, plus bias (C): a transposed convolution."""
-    cdef real* x = <real*> arrays[0].data
-    cdef real* out = <real*> arrays[1].data
-    cdef real* weight = <real*> arrays[2].data
-    cdef real* bias = <real*> arrays[3].data
-    cdef Windows w
-    cdef Py_ssize_t images = arrays[0].shape[0], rows, channels, inner, _, n, g, m, p, block, width
-    cdef real* cols
-    read_windows(&w, arrays[0].shape + 2, arrays[1].shape + 2, ints)
-    rows, channels = arrays[1].shape[1] // w.groups, arrays[0].shape[1] // w.groups
-    inner = channels * w.taps
-    if not w.pointwise or bias != NULL or rows == 0:
-        start(x, images, channels * w.groups, w.plane, bias)
-    if images * rows * w.groups * w.places * inner == 0:
+cdef Py_ssize_t product(Windows* w, int dtype, real* x, real* out, real* weight, real* bias, Product way) noexcept nogil:
+    cdef Py_ssize_t g, _, c, i, status = -1, channels, plane
+    cdef real* empty
+    if w.memory == NULL:              # nothing to multiply: zeros, or the bias
+        empty = out if way == FORWARD else x if way == BACKWARD else weight
+        channels, plane = (w.rows, w.places) if way == FORWARD else (w.channels, w.plane)
+        for _ in range(w.images if way != WEIGHTS else 0):
+            for c in range(channels * w.groups):
+                for i in range(plane):
+                    empty[i] = bias[c] if bias != NULL else 0
+                empty += plane
+    if way == WEIGHTS:
+        memset(weight, 0, w.groups * w.rows * w.inner * sizeof(real))
+    if w.memory == NULL:
         return -1
-    if channels == 1 and rows <= 2 and not w.pointwise:
-        for n in range(images):
-            for g in range(w.groups):
-                for m in range(rows):
-                    taps(&w, x + (n * w.groups + g) * w.plane, out + ((n * w.groups + g) * rows + m) * w.places,
-                         weight + (g * rows + m) * w.taps, 1)
-        return -1
-    block = block_of(&w, inner, sizeof(real))
-    cols = <real*> malloc(inner * block * sizeof(real))
-    if cols == NULL:
-        return OUT_OF_MEMORY
-    for _ in range(images):
+    if w.depthwise:
+        status = depthwise(w, x, out, weight, bias, way)
+    else:
         for g in range(w.groups):
-            p = 0
-            while p < w.places:
-                width = min(block, w.places - p)
-                if w.pointwise and bias == NULL:
-                    K.small_gemm(arrays[0].dtype, 1, 0, inner, width, rows, <char*> (weight + g * rows * inner), inner,
-                                 <char*> (out + p), w.places, <char*> (x + p), w.places)
-                else:
-                    K.small_gemm(arrays[0].dtype, 1, 0, inner, width, rows, <char*> (weight + g * rows * inner), inner,
-                                 <char*> (out + p), w.places, <char*> cols, width)
-                    columns(&w, x, channels, p, p + width, cols, width, ADD)
-                p += width
-            x += channels * w.plane
-            out += rows * w.places
-    free(cols)
-    return -1
+            group(w, dtype, x + g * w.channels * w.plane, out + g * w.rows * w.places, weight + g * w.rows * w.inner,
+                  NULL if bias == NULL else bias + g * (w.rows if way == FORWARD else w.channels), way)
+    free(w.memory)
+    return status
 
 
-cdef Py_ssize_t weights(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
-    """weight (M, C / groups, *kernel) from out (N, M, *places) and x (N, C, *size): the gradient of `forward` by its weight."""
-    cdef real* weight = <real*> arrays[0].data
-    cdef real* out = <real*> arrays[1].data
-    cdef real* x = <real*> arrays[2].data
+cdef Py_ssize_t run(const Array* image, const Array* out, const Array* weight, const Array* bias, const Py_ssize_t* ints,
+                    Product way) noexcept nogil:
     cdef Windows w
-    cdef Py_ssize_t images = arrays[1].shape[0], rows, channels, inner, _, n, g, m, i, p, block, width, ld
-    cdef real* cols
-    cdef real* part
-    cdef real* b
-    cdef real* sum
-    read_windows(&w, arrays[2].shape + 2, arrays[1].shape + 2, ints)
-    rows, channels = arrays[1].shape[1] // w.groups, arrays[2].shape[1] // w.groups
-    inner = channels * w.taps
-    for i in range(rows * w.groups * inner):
-        weight[i] = 0
-    if images * rows * w.groups * w.places * inner == 0:
-        return -1
-    if channels == 1 and rows <= 2 and not w.pointwise:
-        for n in range(images):
-            for g in range(w.groups):
-                for m in range(rows):
-                    taps(&w, x + (n * w.groups + g) * w.plane, out + ((n * w.groups + g) * rows + m) * w.places,
-                         weight + (g * rows + m) * w.taps, 2)
-        return -1
-    block = block_of(&w, inner, sizeof(real))
-    cols = <real*> malloc((inner * block + rows * inner) * sizeof(real))
-    if cols == NULL:
+    cdef int dtype = image.dtype
+    cdef Py_ssize_t spare = 0, i
+    if way == WEIGHTS:
+        spare = out.shape[1] // ints[1 + 4 * ints[0]]
+        for i in range(1, weight.ndim):
+            spare *= weight.shape[i]
+        spare += out.shape[1] * FEW
+    if prepare(&w, image.shape + 2, out, image.shape[1], ints, 4 if dtype == FLOAT32 else 8, spare) != -1:
         return OUT_OF_MEMORY
-    part = cols + inner * block
-    for _ in range(images):
-        for g in range(w.groups):
-            sum = weight + g * rows * inner
-            p = 0
-            while p < w.places:
-                width = min(block, w.places - p)
-                if w.pointwise:
-                    b, ld = x + p, w.places
-                else:
-                    b, ld = cols, width
-                    columns(&w, x, channels, p, p + width, cols, width, TAKE)
-                K.small_gemm(arrays[0].dtype, 0, 1, rows, inner, width, <char*> (out + p), w.places, <char*> b, ld, <char*> part, inner)
-                for i in range(rows * inner):
-                    sum[i] += part[i]
-                p += width
-            x += channels * w.plane
-            out += rows * w.places
-    free(cols)
-    return -1
+    if dtype == FLOAT32:
+        return product(&w, dtype, <float*> image.data, <float*> out.data, <float*> weight.data,
+                       <float*> bias.data if bias != NULL else NULL, way)
+    return product(&w, dtype, <double*> image.data, <double*> out.data, <double*> weight.data,
+                   <double*> bias.data if bias != NULL else NULL, way)
 
 
 cdef Py_ssize_t convolve(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    return forward[float](0, arrays, ints) if arrays[0].dtype == FLOAT32 else forward[double](0, arrays, ints)
+    """out (N, M, *places) = weight (M, C / groups, *kernel) over x (N, C, *size), plus bias (M)."""
+    return run(&arrays[1], &arrays[0], &arrays[2], &arrays[3], ints, FORWARD)
 
 
 cdef Py_ssize_t convolve_input(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    return backward[float](0, arrays, ints) if arrays[0].dtype == FLOAT32 else backward[double](0, arrays, ints)
+    """x from out and weight, plus bias (C): a transposed convolution."""
+    return run(&arrays[0], &arrays[1], &arrays[2], &arrays[3], ints, BACKWARD)
 
 
 cdef Py_ssize_t convolve_weight(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    return weights[float](0, arrays, ints) if arrays[0].dtype == FLOAT32 else weights[double](0, arrays, ints)
+    """weight from out and x: the gradient of `convolve` by its weight."""
+    return run(&arrays[2], &arrays[1], &arrays[0], NULL, ints, WEIGHTS)
 
 
 # ---- the columns themselves: (N, C, *size) and (N, C, *kernel, *places)
 
-cdef Py_ssize_t unfold(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+cdef Py_ssize_t each_window(real tag, const Array* image, const Array* windows, const Py_ssize_t* ints, Way way) noexcept nogil:
     cdef Windows w
-    cdef const Array* image = &arrays[1]
-    cdef Py_ssize_t n = image.shape[0] * image.shape[1]
-    read_windows(&w, image.shape + 2, arrays[0].shape + 2 + ints[0], ints)
-    if arrays[0].dtype == FLOAT32:
-        columns(&w, <float*> image.data, n, 0, w.places, <float*> arrays[0].data, w.places, TAKE)
-    else:
-        columns(&w, <double*> image.data, n, 0, w.places, <double*> arrays[0].data, w.places, TAKE)
+    cdef real* x = <real*> image.data
+    cdef real* cols = <real*> windows.data
+    cdef real* padded
+    cdef Py_ssize_t _
+    if prepare(&w, image.shape + 2, windows, 1, ints, sizeof(real), 0) != -1:
+        return OUT_OF_MEMORY
+    padded = <real*> w.memory
+    for _ in range(image.shape[0] * image.shape[1] if padded != NULL else 0):
+        if way == TAKE:                # by way of a block with room behind it
+            with_padding(&w, x, 1, padded, NULL, TAKE)
+            all_columns(&w, padded, padded + w.full + PLACES, cols)
+        else:
+            memset(padded, 0, w.full * sizeof(real))
+            columns(&w, padded, 1, 0, w.places, cols, w.places, ADD)
+            with_padding(&w, x, 1, padded, NULL, ADD)
+        x += w.plane
+        cols += w.taps * w.places
+    free(w.memory)
     return -1
+
+
+cdef void all_columns(const Windows* w, real* padded, real* block, real* cols) noexcept nogil:
+    cdef Py_ssize_t p = 0, t, width
+    while p < w.places:
+        width = min(w.block, w.places - p)
+        columns(w, padded, 1, p, p + width, block, width, TAKE)
+        for t in range(w.taps):
+            memcpy(cols + t * w.places + p, block + t * width, width * sizeof(real))
+        p += width
+
+
+cdef Py_ssize_t unfold(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    if arrays[0].dtype == FLOAT32:
+        return each_window[float](0, &arrays[1], &arrays[0], ints, TAKE)
+    return each_window[double](0, &arrays[1], &arrays[0], ints, TAKE)
 
 
 cdef Py_ssize_t fold(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    cdef Windows w
-    cdef const Array* image = &arrays[0]
-    cdef Py_ssize_t n = image.shape[0] * image.shape[1]
-    read_windows(&w, image.shape + 2, arrays[1].shape + 2 + ints[0], ints)
-    memset(image.data, 0, n * w.plane * (4 if image.dtype == FLOAT32 else 8))
-    if image.dtype == FLOAT32:
-        columns(&w, <float*> image.data, n, 0, w.places, <float*> arrays[1].data, w.places, ADD)
-    else:
-        columns(&w, <double*> image.data, n, 0, w.places, <double*> arrays[1].data, w.places, ADD)
-    return -1
+    if arrays[0].dtype == FLOAT32:
+        return each_window[float](0, &arrays[0], &arrays[1], ints, ADD)
+    return each_window[double](0, &arrays[0], &arrays[1], ints, ADD)
 
 
 add_routine("windows.convolve", "wrrr", convolve)

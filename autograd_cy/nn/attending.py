@@ -18,15 +18,16 @@ from .noise import dropout
 INF = float("inf")
 
 
-def attention_weights(query, key, mask, scale):
-    """softmax(query key' * scale + mask), mask bool (true: takes part) or numbers; zeros where nothing takes part."""
+def attention_weights(query, key, mask, scale, full=False):
+    """softmax(query key' * scale + mask), mask bool (true: takes part) or numbers; zeros where nothing takes part.
+
+    full: no row is without something that takes part."""
     scores = matmul(query * scale, key.transpose(-2, -1))
     if mask is None:
         return softmax(scores, -1)
-    if mask.dtype == bool_dtype:
-        scores = where(mask, scores, -INF)
-    else:
-        scores = scores + mask
+    scores = where(mask, scores, -INF) if mask.dtype == bool_dtype else scores + mask
+    if full:
+        return softmax(scores, -1)
     nothing = (scores.detach() == -INF).all(-1, keepdim=True)          # a row that may look at nothing gets zeros
     return where(nothing, 0, softmax(where(nothing, 0, scores), -1))
 
@@ -70,5 +71,5 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
             raise ShapeError(f"scaled_dot_product_attention: the number of heads in query ({heads}) must be divisible by those in key "
                              f"({key.shape[-3]}) and value ({value.shape[-3]})")
         key, value = _repeated(key, heads // key.shape[-3]), _repeated(value, heads // value.shape[-3])
-    weights = attention_weights(query, key, attn_mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    weights = attention_weights(query, key, attn_mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale, is_causal)
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)

@@ -94,6 +94,17 @@ class CrossEntropyLoss(_Loss):
         return F.cross_entropy(input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
 
 
+class CTCLoss(_Loss):
+    """The loss of sequences whose alignment with their labels is not known: F.ctc_loss."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs, targets, input_lengths, target_lengths):
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
 class NLLLoss(_Loss):
     """-input[target] of log-probabilities: classes in dimension 1."""
 

@@ -45,6 +45,12 @@ def _weighted(losses, weight, input, reduction, mean_of_weights):
     return losses.sum() / weight.sum() if reduction == "mean" and mean_of_weights else reduced(losses, reduction)
 
 
+def _huber(d, limit):
+    """d ** 2 / 2 where |d| <= limit, limit (|d| - limit / 2) elsewhere; its gradient is d within the limits."""
+    near = d.clamp(min=-limit, max=limit)
+    return near * (d - near * 0.5)
+
+
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """d ** 2 / (2 beta) where d = |input - target| < beta, d - beta / 2 elsewhere."""
     if beta < 0:
@@ -52,8 +58,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     if beta == 0:
         return l1_loss(input, target, reduction)
     input, target = _pair(input, target, "smooth_l1_loss")
-    d = (input - target).abs()
-    return reduced(where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta), reduction)
+    losses = _huber(input - target, beta)
+    return reduced(losses if beta == 1 else losses / beta, reduction)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
@@ -61,8 +67,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     input, target = _pair(input, target, "huber_loss")
-    d = (input - target).abs()
-    losses = where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+    losses = _huber(input - target, delta)
     return reduced(losses, reduction) if weight is None else _weighted(losses, weight, input, reduction, False)
 
 

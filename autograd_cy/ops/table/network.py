@@ -51,8 +51,18 @@ op("resample_back", "x", attrs="dim size how", doc="x added to the points that i
 
 # ---- normalisation: rules give the gradients of all inputs at once
 
+
+def _normalize_rows(g, x, w, mean, scale, cols, groups, span, eps, centred):
+    """The gradients of x, w and b."""
+    return normalize_rows_back(g, x, w, mean, scale, cols, groups, span, eps, centred)
+
+
+def _normalize_channels(g, x, w, mean, scale, eps):
+    """The gradients of x, w and b."""
+    return normalize_channels_back(g, x, w, mean, scale, eps)
+
+
 op("normalize_rows", "x w b", attrs="cols groups span eps centred", aux="mean scale", doc="(x - mean) / sqrt(var + eps) * w + b of each row",
-   **{f"d{i}": lambda g, x, w, mean, scale, cols, groups, span, eps, centred:
-      normalize_rows_back(g, x, w, mean, scale, cols, groups, span, eps, centred) for i in "xwb"})
+   dx=_normalize_rows, dw=_normalize_rows, db=_normalize_rows)
 op("normalize_channels", "x w b", attrs="eps", aux="mean scale", doc="(x - mean) / sqrt(var + eps) * w + b of each channel of (N, C, ...)",
-   **{f"d{i}": lambda g, x, w, mean, scale, eps: normalize_channels_back(g, x, w, mean, scale, eps) for i in "xwb"})
+   dx=_normalize_channels, dw=_normalize_channels, db=_normalize_channels)

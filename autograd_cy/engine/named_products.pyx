@@ -1,0 +1,231 @@
+# Products with names and shapes of their own: mm, bmm, mv, dot, outer, addmm, kron, trace, cross; and the running of einsum.
+#
+# Relies on products, shape, record. matrix_products.py and methods.py rely on it.
+
+from cpython.object cimport PyObject
+
+from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM
+from autograd_cy.array.layout cimport (
+    Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, shape_tuple, strides_of,
+)
+from autograd_cy.engine.products cimport check_operands, matmul_recorded
+from autograd_cy.engine.record cimport any_wants_grad, record
+from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.shape cimport need_tensor, own, reshape_to
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
+from autograd_cy.kernels.table cimport K, REDUCE_SUM
+
+from autograd_cy.array.errors import ShapeError
+from autograd_cy.engine.products import matmul
+from autograd_cy.engine.shape import unsqueeze
+from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.kernels.table import routine_number
+
+cdef int ADD = OPCODES["add"], MUL = OPCODES["mul"], TRACE = OPCODES["trace"], CROSS = OPCODES["cross"]
+cdef int R_CROSS = -1         # the routine, once it is needed
+cdef object MATMUL_FUNCTION = matmul
+
+
+cdef int check_dims(object a, int ndim_a, object b, int ndim_b, str name, bint any_dtype=False) except -1:
+    """Two tensors of one number dtype and of so many dimensions."""
+    for x in (a, b):
+        if not is_tensor(<PyObject*> x):
+            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+    if (<Tensor> a).layout.ndim != ndim_a or (<Tensor> b).layout.ndim != ndim_b:
+        raise ShapeError(f"{name}: expected a {ndim_a}-D and a {ndim_b}-D tensor, but got shapes {a.shape} and {b.shape}")
+    return 0 if any_dtype else check_operands(<Tensor> a, <Tensor> b, name)
+
+
+cdef int unfit(object a, object b, str name) except -1:
+    raise ShapeError(f"{name}: shapes {a.shape} and {b.shape} do not fit")
+
+
+def mm(input, mat2):
+    """The product of two matrices (n, m) and (m, p). Nothing broadcasts: ValueError where the shapes do not fit."""
+    check_dims(input, 2, mat2, 2, "mm")
+    if (<Tensor> input).layout.dims[1] != (<Tensor> mat2).layout.dims[0]:
+        unfit(input, mat2, "mm")
+    return matmul_recorded(<Tensor> input, <Tensor> mat2)
+
+
+def bmm(input, mat2):
+    """The products of matrices (b, n, m) and (b, m, p), one by one. Nothing broadcasts: ValueError where the shapes do not fit."""
+    check_dims(input, 3, mat2, 3, "bmm")
+    if (<Tensor> input).layout.dims[0] != (<Tensor> mat2).layout.dims[0] \
+            or (<Tensor> input).layout.dims[2] != (<Tensor> mat2).layout.dims[1]:
+        unfit(input, mat2, "bmm")
+    return matmul_recorded(<Tensor> input, <Tensor> mat2)
+
+
+def mv(input, vec):
+    """The product of a matrix (n, m) and a vector (m). ValueError where the shapes do not fit."""
+    check_dims(input, 2, vec, 1, "mv")
+    if (<Tensor> input).layout.dims[1] != (<Tensor> vec).layout.dims[0]:
+        unfit(input, vec, "mv")
+    return as_vector(matmul_recorded(<Tensor> input, as_column(<Tensor> vec)))
+
+
+def dot(input, tensor):
+    """The sum of input * tensor, for two vectors of one size. ValueError where they are not."""
+    check_dims(input, 1, tensor, 1, "dot")
+    if (<Tensor> input).layout.dims[0] != (<Tensor> tensor).layout.dims[0]:
+        unfit(input, tensor, "dot")
+    return reshape_to(matmul_recorded(unsqueeze(<Tensor> input, 0), as_column(<Tensor> tensor)), 0, NULL)
+
+
+cdef object times(Tensor a, Tensor b):
+    return own(operators.binary(MUL, <PyObject*> a, <PyObject*> b))
+
+
+def outer(input, vec2):
+    """input[i] * vec2[j], for two vectors. ValueError where they are not."""
+    check_dims(input, 1, vec2, 1, "outer", True)
+    return times(as_column(<Tensor> input), <Tensor> vec2)
+
+
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat1 @ mat2), for matrices; input broadcasts. ValueError where the shapes do not fit."""
+    check_dims(mat1, 2, mat2, 2, "addmm")
+    if (<Tensor> mat1).layout.dims[1] != (<Tensor> mat2).layout.dims[0]:
+        unfit(mat1, mat2, "addmm")
+    product = matmul_recorded(<Tensor> mat1, <Tensor> mat2)
+    if beta == 1 and alpha == 1 and is_tensor(<PyObject*> input) and (<Tensor> input).dtype_ == (<Tensor> product).dtype_ \
+            and same_shape((<Tensor> input).layout, (<Tensor> product).layout):
+        return own(operators.binary(ADD, <PyObject*> input, <PyObject*> product))
+    return scaled_sum("addmm", input, product, beta, alpha)
+
+
+def kron(input, other):
+    """The Kronecker product: every element of input times all of other, as blocks."""
+    cdef Tensor a = need_tensor(input, "kron"), b = need_tensor(other, "kron")
+    cdef int n = max(a.layout.ndim, b.layout.ndim), i, k
+    cdef Py_ssize_t left[MAX_NDIM]
+    cdef Py_ssize_t right[MAX_NDIM]
+    cdef Py_ssize_t shape[MAX_NDIM]
+    if 2 * n > MAX_NDIM:
+        raise ShapeError(f"kron: shapes {a.shape} and {b.shape} have too many dimensions")
+    for i in range(n):
+        k = i - n + a.layout.ndim
+        left[2 * i], left[2 * i + 1] = a.layout.dims[k] if k >= 0 else 1, 1
+        k = i - n + b.layout.ndim
+        right[2 * i], right[2 * i + 1] = 1, b.layout.dims[k] if k >= 0 else 1
+        shape[i] = left[2 * i] * right[2 * i + 1]
+    return reshape_to(times(reshape_to(a, 2 * n, left), reshape_to(b, 2 * n, right)), n, shape)
+
+
+def trace(input):
+    """The sum of a matrix's diagonal (int64 for integers). ValueError unless there are 2 dimensions."""
+    cdef Tensor x = need_tensor(input, "trace")
+    cdef Tensor out
+    cdef PyObject* inputs[1]
+    cdef Py_ssize_t size, step, zero = 0
+    cdef Layout* layout
+    if x.layout.ndim != 2:
+        raise ShapeError(f"trace: expected a matrix, but got shape {x.shape}")
+    size, step = min(x.layout.dims[0], x.layout.dims[1]), strides_of(x.layout)[0] + strides_of(x.layout)[1]
+    layout = layout_contiguous(0, &zero)
+    out = own(tensor_new(layout, x.dtype_ if x.dtype_ <= FLOAT64 else INT64))
+    layout_decref(layout)
+    K.reduce(REDUCE_SUM, x.dtype_, 1, &size, x.data, &step, out.data, &zero, 0)
+    inputs[0] = <PyObject*> x
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+        record(TRACE, <PyObject*> out, 1, inputs, NULL, NULL)
+    return out
+
+
+def cross_rows(Tensor a, Tensor b):
+    """The row itself: cross products along the last axis, of size 3, of tensors of one shape and dtype."""
+    global R_CROSS
+    cdef PyObject* arrays[3]
+    cdef Tensor out
+    cdef Layout* layout = layout_contiguous_like(a.layout)
+    out = own(tensor_new(layout, a.dtype_))
+    layout_decref(layout)
+    if R_CROSS < 0:
+        R_CROSS = routine_number("lapack.cross")
+    arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> b, <PyObject*> out
+    run_routine(R_CROSS, arrays)
+    if a.dtype_ <= FLOAT64 and any_wants_grad(2, arrays):
+        record(CROSS, <PyObject*> out, 2, arrays, NULL, NULL)
+    return out
+
+
+# ---- einsum: what einsum.py planned
+
+cdef dict plans = {}          # (equation, shapes) -> steps
+
+
+def einsum(*args):
+    """einsum(equation, *operands): sums of products over dimensions that an equation names, as einsum("ij,jk->ik", a, b) is a @ b.
+
+    A letter that stands twice in one operand takes its diagonal; "..." stands for dimensions that broadcast; without "->" the result has
+    the letters that occur once, in alphabetical order. Or with lists of integers: einsum(a, [0, 1], b, [1, 2], [0, 2]). Sizes of 1
+    broadcast. Any number of operands, multiplied in the cheapest order.
+
+    Raises ValueError where the equation is wrong or does not fit the shapes.
+    """
+    cdef list values
+    cdef tuple key
+    cdef Py_ssize_t n = len(args), i
+    if n < 2 or type(args[0]) is not str or not is_tensor(<PyObject*> args[1]):
+        from .einsum import operands_of
+        args = operands_of(args)
+        n = len(args)
+    values = []
+    for i in range(1, n):
+        if not is_tensor(<PyObject*> args[i]):
+            raise TypeError(f"einsum: expected tensors as operands, got {type(args[i]).__name__}")
+        values.append(args[i])
+    if n == 3:
+        key = (args[0], shape_tuple((<Tensor> args[1]).layout), shape_tuple((<Tensor> args[2]).layout))
+    else:
+        key = (args[0], *[x.shape for x in values])
+    steps = plans.get(key)
+    if steps is None:
+        from .einsum import plan
+        if len(plans) >= 1024:
+            plans.clear()
+        steps = plans[key] = plan(*key)
+    for function, first, second, more in steps:
+        if second < 0:
+            values.append(function(values[<Py_ssize_t> first]) if more is None else function(values[<Py_ssize_t> first], *more))
+        elif function is MATMUL_FUNCTION:
+            values.append(matmul_recorded(<Tensor> values[<Py_ssize_t> first], <Tensor> values[<Py_ssize_t> second]))
+        else:
+            values.append(times(<Tensor> values[<Py_ssize_t> first], <Tensor> values[<Py_ssize_t> second]))
+    return values[len(values) - 1]
+
+
+cdef Tensor as_column(Tensor x):
+    return unsqueeze(x, 1)
+
+
+cdef object as_vector(Tensor x):
+    return reshape_to(x, 1, x.layout.dims)
+
+
+# ---- sums with products
+
+def scaled_sum(name, input, Tensor product, beta, alpha):
+    """beta * input + alpha * product; with beta 0, NaNs of input do not count."""
+    cdef Tensor x = need_tensor(input, name)
+    if x.dtype_ != product.dtype_:
+        raise RuntimeError(f"{name}: operands must have one dtype, got {x.dtype.name} and {product.dtype.name}")
+    if x.dtype_ > FLOAT64 and (isinstance(beta, float) or isinstance(alpha, float)):
+        raise RuntimeError(f"{name}: for integral input tensors, beta and alpha must not be floating point numbers")
+    if not expands_to(x.layout, product.layout):
+        raise ShapeError(f"{name}: an input of shape {x.shape} does not expand to the product's shape {product.shape}")
+    out = product if alpha == 1 else product * alpha
+    if beta == 0:                                              # with a gradient of zeros
+        return out + x.masked_fill(x == x, 0).masked_fill(x != x, 0) if x.requires_grad else out
+    return (x if beta == 1 else x * beta) + out
+
+
+cdef bint expands_to(Layout* a, Layout* full) noexcept:
+    cdef int i, shift = full.ndim - a.ndim
+    if shift < 0:
+        return False
+    for i in range(a.ndim):
+        if a.dims[i] != 1 and a.dims[i] != full.dims[i + shift]:
+            return False
+    return True
