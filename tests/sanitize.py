@@ -405,13 +405,18 @@ def main():
             log, report = os.path.join(folder, f"last{seed}"), open(os.path.join(folder, f"report{seed}"), "w+")      # noqa: SIM115
             command = [sys.executable, __file__, args.folder, "--seconds", str(args.seconds), "--seed", str(seed), "--worker", log]
             running.append((seed, log, report, subprocess.Popen(command, env=environment, stderr=report)))
-        bad = 0
+        bad, end = 0, time.time() + args.seconds + 200
         for seed, log, report, process in running:
-            if process.wait():
+            try:
+                status = process.wait(max(1, end - time.time()))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGABRT)              # PYTHONFAULTHANDLER: where it hangs
+                status = process.wait()
+            if status:
                 bad += 1
                 report.seek(0)
                 with contextlib.suppress(OSError), open(log) as last:
-                    print(f"process {seed} (--seed {seed} repeats it) ended with {process.returncode} in\n    {last.read()}")
+                    print(f"process {seed} (--seed {seed} repeats it) ended with {status} in\n    {last.read()}")
                 print("\n".join(report.read().splitlines()[-60:]))
     return 1 if bad else 0
 

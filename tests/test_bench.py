@@ -12,7 +12,9 @@ import pytest
 pytest.importorskip("bench")
 
 from bench import __main__ as command
-from bench import report, synthetic, timing, training, xor
+from bench import ops_all, report, synthetic, timing, training, xor
+
+from autograd_cy.ops import TABLE
 
 
 def test_rounds_visit_every_name_once_and_start_elsewhere():
@@ -118,3 +120,16 @@ def test_ops(capsys, monkeypatch):
     assert command.main(["ops", "--rounds", "1", "--dtype", "float32"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in ("mul  (4, 4)", "softmax  (4, 4)", "recorded and freed"))
+
+
+def test_every_row(tmp_path, capsys):
+    figures = tmp_path / "figures.json"
+    assert command.main(["ops", "--all", "--only", "add,sum,eq,transpose", "--rounds", "1", "--json", str(figures)]) == 0
+    results = json.loads(figures.read_text())["results"]
+    assert {(r["row"], r["measurement"]) for r in results} >= {("add", "small"), ("add", "backward"), ("sum", "forward"), ("eq", "forward")}
+    assert "small ns" in capsys.readouterr().out
+
+
+def test_reasons_belong_to_rows():
+    names = {key if isinstance(key, str) else key[0] for key in ops_all.REASONS} | set(ops_all.SAMPLE)
+    assert names <= set(TABLE)

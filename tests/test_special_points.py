@@ -104,6 +104,9 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("softshrink at lambd", lambda x: ag.nn.functional.softshrink(x, 1.0), [-1.0, 0.0, 1.0, -2.0], [0, 0, 0, 1]),
     ("softsign at infinity", lambda x: ag.nn.functional.softsign(x), [-INF, 0.0, INF], [0, 1, 0]),
     ("mish at infinity", lambda x: ag.nn.functional.mish(x), [-INF, 0.0, INF], [0, 0.6, 1]),
+    ("silu at infinity", lambda x: ag.nn.functional.silu(x), [-INF, 0.0, INF], [0, 0.5, 1]),
+    ("gelu at infinity", lambda x: ag.nn.functional.gelu(x), [-INF, 0.0, INF], [0, 0.5, 1]),
+    ("gelu_tanh at infinity", lambda x: ag.nn.functional.gelu(x, approximate="tanh"), [-INF, 0.0, INF], [0, 0.5, 1]),
     ("celu at 0", lambda x: ag.nn.functional.celu(x, 2.0), [0.0, 1.0, -INF], [1, 1, 0]),
     ("selu at 0", lambda x: ag.nn.functional.selu(x), [0.0, -INF], [1.0507009873554805 * 1.6732632423543772, 0]),
     ("sinc at 0 and infinity", lambda x: ag.sinc(x), [-INF, -0.0, 0.0, 1.0, INF], [0, 0, 0, -1, 0]),
@@ -311,6 +314,15 @@ NO_GRADIENT = [  # rows that say of themselves that an input gets no gradient: r
 @pytest.mark.parametrize(("name", "f"), NO_GRADIENT, ids=[r[0] for r in NO_GRADIENT])
 def test_no_gradient(name, f):
     assert not f(leaf([0.5, 1.5])).requires_grad
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_activations_at_minus_infinity(dtype):
+    """0, where the formula has infinity times 0; at infinity infinity."""
+    x = ag.tensor(np.array([-INF, INF, -1e30], dtype=dtype))
+    F = ag.nn.functional
+    for f in (F.silu, F.gelu, lambda x: F.gelu(x, approximate="tanh"), F.mish, F.hardswish):
+        assert array(f(x)).tolist() == [0.0, INF, 0.0]
 
 
 IN_OTHER_TESTS = {"binary_cross_entropy": test_losses_at_their_edges}

@@ -8,10 +8,10 @@
  * Naming: ag_<function>_<dtype>.  always_inline is not decoration: a plain `static inline` is no longer inlined once many
  * loops call it, and a loop over a called exp is ten times slower.
  *
- * Not vectorised, because exact results need a data-dependent number of steps: floordiv and remainder of floats and of int64
- * (a short scalar path, fmod where the quotient is huge), the integer powers, the gamma family, and ag_sin, ag_cos, ag_tan,
- * which call the C library beyond |x| = 2^20: where ag_within says that no element of an array is beyond, ag_sin_fast and the rest give the same
- * bits in a vectorised loop.
+ * Not vectorised, because exact results need a data-dependent number of steps: floordiv and remainder of int64, the integer powers, the
+ * gamma family, and where arguments are large sin, cos, tan (beyond |x| = 2^20) and fmod, remainder, floordiv (large quotients), which
+ * call the C library there: where ag_within or ag_small_quotients says that no element of an array is beyond, ag_sin_fast and the
+ * rest give the same bits in a vectorised loop (ops/codegen.py writes both).
  */
 #ifndef AG_VECMATH_H
 #define AG_VECMATH_H
@@ -60,21 +60,41 @@ AG_INLINE double ag_select_f64(int c, double x, double y) {
     return ag_from_bits_f64((ag_bits_f64(x) & m) | (ag_bits_f64(y) & ~m));
 }
 
-/* ---- a - b trunc(a / b), exact as C's fmod, from the nearest quotient when that is small (12 ns; fmod 19) */
+/* ---- a - b trunc(a / b), exact as C's fmod, from the nearest quotient when that is small (12 ns; fmod 19). ag_fmod_fast is
+ * right where ag_small_quotient is true. The magic number rounds as rint does, on every processor. */
 
-AG_INLINE float ag_fmod_f32(float a, float b) {
-    double q = rint((double)a / (double)b), r = (double)a - q * (double)b;          /* both exact below 2^29 */
-    if (!AG_LIKELY((fabs(q) < 0x1p29) & (fabsf(b) <= 0x1.fffffep+127f))) return fmodf(a, b);
+AG_INLINE int ag_small_quotient_f32(float a, float b) {
+    float p = fabsf(a), q = fabsf(b);
+    return ((p <= q * 0x1p27f) & (q <= 0x1p100f)) | (b == 0.0f);
+}
+AG_INLINE int ag_small_quotient_f64(double a, double b) {
+    double p = fabs(a), q = fabs(b);
+    return ((p <= q * 0x1p24) & (p < 0x1p1000) & (q < 0x1p1000)) | (b == 0.0);
+}
+AG_INLINE float ag_fmod_fast_f32(float a, float b) {
+    double q = ((double)a / (double)b + 0x1.8p+52) - 0x1.8p+52, r = (double)a - q * (double)b;      /* both exact below 2^29 */
     r += ag_keep_f64((r != 0.0) & ((r < 0.0) != (a < 0.0f)), copysign((double)b, a));
     return copysignf((float)r, a);
 }
-AG_INLINE double ag_fmod_f64(double a, double b) {
-    double q = rint(a / b), high = ag_from_bits_f64(ag_bits_f64(b) & ~(int64_t)0x7ffffff);
+AG_INLINE double ag_fmod_fast_f64(double a, double b) {
+    double q = (a / b + 0x1.8p+52) - 0x1.8p+52, high = ag_from_bits_f64(ag_bits_f64(b) & ~(int64_t)0x7ffffff);
     double r = (a - q * high) - q * (b - high);                                     /* each step exact below 2^25 */
-    if (!AG_LIKELY((fabs(q) < 0x1p25) & (fabs(a) < 0x1p1000) & (fabs(b) < 0x1p1000))) return fmod(a, b);
     r += ag_keep_f64((r != 0.0) & ((r < 0.0) != (a < 0.0)), copysign(b, a));
     return copysign(r, a);
 }
+AG_INLINE float ag_fmod_f32(float a, float b) {
+    return AG_LIKELY(ag_small_quotient_f32(a, b)) ? ag_fmod_fast_f32(a, b) : fmodf(a, b);
+}
+AG_INLINE double ag_fmod_f64(double a, double b) {
+    return AG_LIKELY(ag_small_quotient_f64(a, b)) ? ag_fmod_fast_f64(a, b) : fmod(a, b);
+}
+#define AG_SMALL_QUOTIENTS(T, D, INT) \
+AG_INLINE int ag_small_quotients_##D(ptrdiff_t n, const T *a, const T *b) { \
+    INT large = 0; \
+    for (ptrdiff_t i = 0; i < n; i++) large |= !ag_small_quotient_##D(a[i], b[i]); \
+    return !large; }
+AG_SMALL_QUOTIENTS(float, f32, int32_t)
+AG_SMALL_QUOTIENTS(double, f64, int64_t)
 
 /* ---- functions whose result is exact or correctly rounded, once per floating dtype.
  * C is the C library's suffix, MAGIC the power of two above which every value is an integer. */
@@ -103,14 +123,17 @@ AG_INLINE T ag_ceil_##D(T x) { \
 AG_INLINE T ag_trunc_##D(T x) { \
     if (AG_HAS_ROUND) return trunc##C(x); \
     T a = fabs##C(x), r = ag_round_##D(a); \
-    return copysign##C(r > a ? r - 1 : r, x); } \
+    return copysign##C(r > a ? r - 1 : r, x); }
+
+/* KIND: empty, or fast_ */
+#define AG_DIVISIONS(T, D, C, KIND) \
 /* torch.remainder: the sign of the divisor */ \
-AG_INLINE T ag_remainder_##D(T a, T b) { \
-    T m = ag_fmod_##D(a, b); \
+AG_INLINE T ag_remainder_##KIND##D(T a, T b) { \
+    T m = ag_fmod_##KIND##D(a, b); \
     return ag_select_##D((m != 0) & ((b < 0) != (m < 0)), m + b, m); } \
 /* torch.floor_divide, including its zeros and its division by zero */ \
-AG_INLINE T ag_floordiv_##D(T a, T b) { \
-    T m = ag_fmod_##D(a, b), d = (a - m) / b; \
+AG_INLINE T ag_floordiv_##KIND##D(T a, T b) { \
+    T m = ag_fmod_##KIND##D(a, b), d = (a - m) / b; \
     d = ag_select_##D((m != 0) & ((b < 0) != (m < 0)), d - 1, d); \
     T f = ag_floor_##D(d); \
     f = ag_select_##D(d - f > (T)0.5, f + 1, f); \
@@ -119,6 +142,10 @@ AG_INLINE T ag_floordiv_##D(T a, T b) { \
 
 AG_EXACT_FUNCTIONS(float, f32, f, 8388608.0f)
 AG_EXACT_FUNCTIONS(double, f64, , 4503599627370496.0)
+AG_DIVISIONS(float, f32, f, )
+AG_DIVISIONS(float, f32, f, fast_)
+AG_DIVISIONS(double, f64, , )
+AG_DIVISIONS(double, f64, , fast_)
 
 /* ---- integers: wrap on overflow, never trap, divide like Python; a zero divisor gives 0 */
 

@@ -129,10 +129,34 @@ AG_CALLED double ag_zeta_f64(double s, double q) {
     }
     return sum + t * (q / (s - 1) + 0.5 + tail);
 }
+/* The sum of 1 / (x + k)^2: recurrence up to 10, then the asymptotic series (Abramowitz and Stegun, 6.4.12); reflection (6.4.7) left
+ * of 0. */
+AG_CALLED double ag_trigamma_f64(double x) {
+    double sum = 0, sign = 1;
+    if (x <= 0) {
+        double r = x - ag_round_f64(x), s = ag_sin_fast_f64(r * 0x1.921fb54442d18p+1) * 0x1.45f306dc9c883p-2;       /* sin(pi r) / pi */
+        if (r == 0) return AG_INF_F64;
+        sum = 1 / (s * s);
+        sign = -1;
+        x = 1 - x;
+    }
+    double own = 0;
+    for (; x < 10; x += 1) own += 1 / (x * x);
+    double z = 1 / (x * x), p = 7.0 / 6;
+    p = p * z - 691.0 / 2730;
+    p = p * z + 5.0 / 66;
+    p = p * z - 1.0 / 30;
+    p = p * z + 1.0 / 42;
+    p = p * z - 1.0 / 30;
+    p = p * z + 1.0 / 6;
+    own += (1 + 0.5 / x + z * p) / x;
+    return sum + sign * own;
+}
 /* (-1)^(n + 1) n! sum of 1 / (x + k)^(n + 1), n >= 1. Left of 0 the sum's terms are those of three sums on the right. */
 AG_CALLED double ag_polygamma_f64(double x, double n) {
     double s = n + 1, sum, factor = 1, odd = s - 2 * ag_floor_f64(s * 0.5);
     if (x != x || x == -AG_INF_F64) return AG_NAN_F64;
+    if (n == 1) return ag_trigamma_f64(x);
     for (double k = 2; k <= n && factor < AG_INF_F64; k += 1) factor *= k;
     if (x > 0) sum = x < AG_INF_F64 ? ag_zeta_f64(s, x) : 0;
     else {
@@ -162,8 +186,17 @@ AG_INLINE double ag_hypot_f64(double a, double b) {
     return (fabs(a) == AG_INF_F64) | (fabs(b) == AG_INF_F64) ? AG_INF_F64 : y;
 }
 
-AG_INLINE float ag_nextafter_f32(float a, float b) { return nextafterf(a, b); }
-AG_INLINE double ag_nextafter_f64(double a, double b) { return nextafter(a, b); }
+/* ---- the next number: that of the next larger or smaller bits, the sign aside */
+
+#define AG_NEXTAFTER(T, D, INT, C, SMALLEST) \
+AG_INLINE T ag_nextafter_##D(T a, T b) { \
+    INT back = ag_bits_##D(ag_select_##D((a < b) == (a > 0), (T)0, ag_from_bits_##D(-1)));       /* 0, or -1: towards 0 */ \
+    T y = ag_from_bits_##D(ag_bits_##D(a) + (back | 1)); \
+    y = a == 0 ? copysign##C(SMALLEST, b) : y; \
+    y = a == b ? b : y; \
+    return (a != a) | (b != b) ? a + b : y; }
+AG_NEXTAFTER(float, f32, int32_t, f, 0x1p-149f)
+AG_NEXTAFTER(double, f64, int64_t, , 0x1p-1074)
 
 /* ---- integers: a - b trunc(a / b); shifts by any number: what leaves at an end is lost, and a negative number counts as a large one */
 

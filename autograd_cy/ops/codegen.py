@@ -30,7 +30,9 @@ _INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximu
 # Loops that have code of their own for a repeated value, as training and arithmetic with numbers use them all the time.
 OWN_VARIANTS = ("add", "sub", "mul", "div", "maximum", "minimum", "mul.da", "div.da", "mse_loss.dx", "mse_loss.dt")
 # Functions of a number of steps that depends on the data: loops over them are not vectorised, so that there are no tiles.
-_STEPWISE = {"floor_divide", "remainder", "fmod", "digamma", "polygamma", "nextafter", "sin", "cos", "tan"}
+_STEPWISE = {"floor_divide", "remainder", "fmod", "digamma", "polygamma", "sin", "cos", "tan"}
+# Of these, those that are vectorised where a test of the arguments says that all are small (kernels/vecmath.h).
+_CIRCULAR, _DIVIDING = {"sin", "cos", "tan"}, {"floor_divide", "remainder", "fmod"}
 
 
 class Loop:
@@ -103,8 +105,8 @@ def loops():
 class _Writer:
     """Statements for one expression in one dtype."""
 
-    def __init__(self, ctype, suffix):
-        self.ctype, self.suffix = ctype, suffix
+    def __init__(self, ctype, suffix, fast=False):
+        self.ctype, self.suffix, self.fast = ctype, suffix, fast
         self.uses = {}
         self.names = {}
         self.lines = []
@@ -166,7 +168,8 @@ class _Writer:
         if self.suffix[0] != "f" and name in ("floor", "ceil", "round", "trunc"):
             return args[0]
         suffix = "u8" if self.suffix == "b8" else self.suffix
-        return f"ag_{'floordiv' if name == 'floor_divide' else name}_{suffix}({', '.join(args)})"
+        fast = "_fast" if self.fast and name in _CIRCULAR | _DIVIDING else ""
+        return f"ag_{'floordiv' if name == 'floor_divide' else name}{fast}_{suffix}({', '.join(args)})"
 
     def classification(self, name, x):
         if name == "signbit":
@@ -210,6 +213,32 @@ def _is_tiled(expression, suffix):
     return suffix[0] == "f" and is_long(expression) and not _has(expression, stepwise)
 
 
+def _tests(expression, suffix):
+    """What must be true of inputs for the fast functions: {test over `length` elements from `start`}; None if no test is known."""
+    found, ctype = set(), {"f32": "float", "f64": "double"}[suffix]
+
+    def place(symbol):
+        return f"<{ctype}*> p[{_LETTERS.index(symbol.name) + 1}] + start"
+
+    def search(e):
+        if not isinstance(e, Expression):
+            return True
+        if e.name in _CIRCULAR:
+            argument = e.args[0]
+            if isinstance(argument, Expression) and argument.name == "mul" and isinstance(argument.args[1], float) and argument.args[1] < 4:
+                argument = argument.args[0]                     # pi x: the limit has room for a factor of 4
+            if not isinstance(argument, Symbol):
+                return False
+            found.add(f"ag_within_{suffix}(length, {place(argument)}, 0.25 * AG_TRIG_LIMIT_{suffix.upper()})")
+        elif e.name in _DIVIDING:
+            if not all(isinstance(a, Symbol) and a.name in _LETTERS for a in e.args):
+                return False
+            found.add(f"ag_small_quotients_{suffix}(length, {', '.join(map(place, e.args))})")
+        return all(map(search, e.args))
+
+    return sorted(found) if search(expression) and found else None
+
+
 @cache
 def _own_variants():
     return {(_arguments(loop), loop.output) for loop in loops() if loop.name in OWN_VARIANTS}
@@ -226,30 +255,45 @@ def _loop_source(loop, dtype, variant, name="LOOP", vectors="VECTORS"):
     if variant and (expression, loop.output) not in _own_variants():
         place = len(loop.inputs) if variant == 1 else 1
         return f"{head}\n    repeat_{suffix}({vectors}, {place}, {len(loop.inputs)}, {bytes_}, n, p, attrs)"
-    writer = _Writer(ctype, suffix)
-    writer.count(expression)
-    result = writer.code(expression)
+    tests = _tests(expression, suffix) if suffix[0] == "f" and not variant and not bytes_ else None
     inputs, parameters, values = _LETTERS[:len(types)], [], []
     scalar = {0: None, 1: inputs[-1], 2: inputs[0]}[variant]
+    start = " + start" if tests else ""
     for k, (t, letter) in enumerate(zip(types, inputs, strict=True), 1):
         parameters.append(f"{t} {letter}" if letter == scalar else f"{t}_r {letter}_")
-        values.append(f"(<{t}*> p[{k}])[0]" if letter == scalar else f"<{t}*> p[{k}]")
+        values.append(f"(<{t}*> p[{k}])[0]" if letter == scalar else f"<{t}*> p[{k}]{start}")
     for k in range(len(loop.row.attrs)):
         parameters.append(f"{ctype} k{k}")
         values.append(f"<{ctype}> attrs[{k}]")
-    # The pointers must be parameters: for those gcc believes __restrict, for variables it writes a second loop in case they overlap.
-    lines = [f"cdef inline void {name}_body(Py_ssize_t n, {out_type}_r out_, {', '.join(parameters)}) noexcept nogil:"]
-    lines += [f"    cdef {t} {letter}" for t, letter in zip(types, inputs, strict=True) if letter != scalar]
-    lines += [f"    cdef {ctype} {temporary}" for temporary in writer.temporaries]
-    lines += ["    cdef Py_ssize_t i", "    for i in range(n):"]
-    lines += [f"        {letter} = {letter}_[i]" for letter in inputs if letter != scalar]
-    lines += ["        " + line for line in writer.lines]
-    lines += [f"        out_[i] = <{out_type}> ({result})", "", "", head]
-    n = "n"
-    if _is_tiled(expression, suffix) and not bytes_ and not variant:
+
+    def body(name, fast=False):
+        writer = _Writer(ctype, suffix, fast)
+        writer.count(expression)
+        result = writer.code(expression)
+        # The pointers must be parameters: for those gcc believes __restrict, for variables it writes a second loop in case they overlap.
+        lines = [f"cdef inline void {name}(Py_ssize_t n, {out_type}_r out_, {', '.join(parameters)}) noexcept nogil:"]
+        lines += [f"    cdef {t} {letter}" for t, letter in zip(types, inputs, strict=True) if letter != scalar]
+        lines += [f"    cdef {ctype} {temporary}" for temporary in writer.temporaries]
+        lines += ["    cdef Py_ssize_t i", "    for i in range(n):"]
+        lines += [f"        {letter} = {letter}_[i]" for letter in inputs if letter != scalar]
+        lines += ["        " + line for line in writer.lines]
+        return [*lines, f"        out_[i] = <{out_type}> ({result})", "", ""]
+
+    def call(name, n):
+        return f"{name}({n}, <{out_type}*> p[0]{start}, {', '.join(values)})"
+
+    lines = body(f"{name}_body") + (body(f"{name}_fast", True) if tests else []) + [head]
+    if not bytes_ and not variant and (tests or _is_tiled(expression, suffix)):
+        lines += ["    cdef Py_ssize_t start, length"] if tests else []
         lines += [f"    if n & (AG_TILE_{suffix} - 1):", f"        ag_pad_{suffix}({name}, {len(types)}, n, p, attrs)", "        return"]
-        n = f"n & -AG_TILE_{suffix}"
-    lines.append(f"    {name}_body({n}, <{out_type}*> p[0], {', '.join(values)})")
+        if tests:                   # by blocks that stay in the first-level cache
+            lines += ["    for start in range(0, n, 1024):", "        length = min(n - start, 1024)", f"        if {' and '.join(tests)}:",
+                      f"            {call(f'{name}_fast', f'length & -AG_TILE_{suffix}')}", "        else:",
+                      f"            {call(f'{name}_body', 'length')}"]
+        else:
+            lines.append(f"    {call(f'{name}_body', f'n & -AG_TILE_{suffix}')}")
+    else:
+        lines.append(f"    {call(f'{name}_body', 'n')}")
     return "\n".join(lines)
 
 
@@ -266,6 +310,10 @@ def _declarations():
     for _, ctype, suffix in FLOATS:
         lines += [f"    {ctype} ag_{f}_{suffix}({ctype}) noexcept" for f in _MATH]
         lines += [f"    {ctype} ag_{'floordiv' if f == 'floor_divide' else f}_{suffix}({ctype}, {ctype}) noexcept" for f in _MATH2]
+        lines += [f"    {ctype} ag_{f}_fast_{suffix}({ctype}) noexcept" for f in sorted(_CIRCULAR)]
+        lines += [f"    {ctype} ag_{f}_fast_{suffix}({ctype}, {ctype}) noexcept" for f in ("floordiv", "fmod", "remainder")]
+        lines += [f"    const {ctype} AG_TRIG_LIMIT_{suffix.upper()}", f"    int ag_within_{suffix}(Py_ssize_t n, const {ctype}* x, {ctype} limit)"
+                  " noexcept", f"    int ag_small_quotients_{suffix}(Py_ssize_t n, const {ctype}* a, const {ctype}* b) noexcept"]
     for _, ctype, suffix in DTYPES[2:5]:
         for f, arity in _INTEGER_MATH.items():
             f = "floordiv" if f == "floor_divide" else f

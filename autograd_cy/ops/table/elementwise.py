@@ -188,17 +188,26 @@ unary("mish", lambda x: _mish(where(x < -1000, -1000, x), exp(where(x > 40, 40, 
       dx=lambda g, x: g * _mish_slope(where(x > 40, 40, where(x < -1000, -1000, x)), exp(where(x > 40, 40, x))), doc="x * tanh(softplus(x))", inplace=True)
 binary("prelu", lambda x, w: where(x > 0, x, x * w), inputs="x w", public=False, dx=lambda g, x, w: where(x > 0, g, g * w),
        dw=lambda g, x: where(x > 0, 0, g * x), doc="x if x > 0, else w * x", special="x = 0: w")
-unary("gelu", lambda x: 0.5 * x * (1 + erf(x * SQRT_HALF)),
-      dx=lambda g, x: g * (0.5 * (1 + erf(x * SQRT_HALF)) + x * (INV_SQRT_2PI * exp(-0.5 * x * x))),
+unary("gelu", lambda x: 0.5 * _above(x) * (1 + erf(x * SQRT_HALF)),
+      dx=lambda g, x: g * (0.5 * (1 + erf(x * SQRT_HALF)) + _limited(x) * (INV_SQRT_2PI * exp(-0.5 * x * x))),
       doc="x times the standard normal distribution function of x")
-unary("gelu_tanh", lambda x: 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
-      dx=lambda g, x: g * _gelu_tanh_slope(x, tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
+unary("gelu_tanh", lambda x: 0.5 * _above(x) * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
+      dx=lambda g, x: g * _gelu_tanh_slope(_limited(x), tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
       doc="gelu by its tanh approximation (Hendrycks and Gimpel, 2016)")
-unary("silu", lambda x: x * sigmoid(x), dx=lambda g, x: g * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))), doc="x * sigmoid(x)",
-      inplace=True)
+unary("silu", lambda x: _above(x) * sigmoid(x), dx=lambda g, x: g * (sigmoid(x) * (1 + _limited(x) * (1 - sigmoid(x)))),
+      doc="x * sigmoid(x)", inplace=True)
 unary("softplus", lambda x, beta, threshold: where(x * beta > threshold, x, softplus(x * beta) / beta), attrs="beta=1 threshold=20",
       dx=lambda g, x, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta)),
       doc="log(1 + e ** (beta * x)) / beta, and x itself where beta * x > threshold")
+
+
+def _above(x):
+    """x, but a number for -inf, of which a product with 0 is 0."""
+    return where(x < -1000, -1000, x)
+
+
+def _limited(x):
+    return where(x > 1000, 1000, _above(x))
 
 
 def _mish(x, e):
