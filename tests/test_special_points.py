@@ -24,6 +24,15 @@ def grad_of(f, values, dtype="f8", weight=None):
     return x.grad
 
 
+def _rotation(u, s, vh):
+    """U Vh, which does not depend on the choice of vectors for equal singular values."""
+    return u @ vh
+
+
+def _reduced(x, reduce):
+    return ag.zeros(1, dtype=x.dtype).scatter_reduce(0, ag.tensor([0, 0]), x, reduce, include_self=False)
+
+
 ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("relu at 0", lambda x: ag.relu(x), [-1.0, 0.0, -0.0, 1.0], [0, 0, 0, 1]),
     ("leaky_relu at 0", lambda x: ag.nn.functional.leaky_relu(x, 0.1), [-1.0, 0.0, 1.0], [0.1, 0.1, 1]),
@@ -57,6 +66,26 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("trunc", lambda x: x.trunc(), [-1.0, 0.0, 1.5], [0, 0, 0]),
     ("i0e at 0", lambda x: ag.special.i0e(x), [0.0, -0.0], [0, 0]),
     ("ndtri at 0 and 1", lambda x: ag.special.ndtri(x), [0.0, 0.5, 1.0], [INF, math.sqrt(2 * math.pi), INF]),
+    ("nansum", lambda x: x.nansum(), [1.0, NAN, 2.0], [1, 0, 1]),
+    ("cumprod with a zero", lambda x: x.cumprod(0), [2.0, 0.0, 3.0], [1, 8, 0]),
+    ("logcumsumexp that begins with -inf", lambda x: x.logcumsumexp(0), [-INF, -INF, 0.0], [0, 0, 1]),
+    ("cummax of equal values", lambda x: x.cummax(0).values, [1.0, 1.0, 0.0], [1, 2, 0]),
+    ("cummin of equal values", lambda x: x.cummin(0).values, [1.0, 1.0, 2.0], [1, 2, 0]),
+    ("kthvalue", lambda x: x.kthvalue(2).values, [3.0, 1.0, 2.0], [0, 0, 1]),
+    ("median along a dim", lambda x: x.median(0).values, [1.0, 3.0, 2.0, 9.0], [0, 0, 1, 0]),
+    ("median of all, ties", lambda x: x.median(), [1.0, 2.0, 2.0, 5.0], [0, 0.5, 0.5, 0]),
+    ("nanmedian along a dim", lambda x: x.nanmedian(0).values, [1.0, NAN, 3.0, 2.0], [0, 0, 0, 1]),
+    ("mode of different values", lambda x: x.mode(0).values, [5.0, 1.0, 7.0], [0, 1, 0]),
+    ("pinv of rank 1", lambda x: ag.linalg.pinv(x), [[1.0, 0.0], [0.0, 0.0]], [[-1, 1], [1, 0]]),
+    ("det of a singular matrix", lambda x: ag.linalg.det(x), [[1.0, 2.0], [2.0, 4.0]], [[4, -2], [-2, 1]]),
+    ("logabsdet of a singular matrix", lambda x: ag.linalg.slogdet(x)[1], [[1.0, 2.0], [2.0, 4.0]], [[INF, INF], [INF, INF]]),
+    ("svd of equal singular values", lambda x: _rotation(*ag.linalg.svd(x))[0, 1], [[1.0, 0.0], [0.0, 1.0]], [[0, 0.5], [-0.5, 0]]),
+    ("eigh of equal eigenvalues", lambda x: ag.linalg.eigh(x)[0], [[1.0, 0.0], [0.0, 1.0]], [[1, 0], [0, 1]]),
+    ("max_pool of equal values", lambda x: ag.nn.functional.max_pool1d(x, 2, 1), [[1.0, 1.0, 0.0]], [[1, 1, 0]]),
+    ("index_put twice in one place", lambda x: ag.zeros(3, dtype=x.dtype).index_put((ag.tensor([1, 1]),), x), [2.0, 3.0], [0, 1]),
+    ("scatter twice to one place", lambda x: ag.zeros(3, dtype=x.dtype).scatter(0, ag.tensor([1, 1]), x), [2.0, 3.0], [0, 1]),
+    ("scatter_reduce amax, ties", lambda x: _reduced(x, "amax"), [2.0, 2.0], [0.5, 0.5]),
+    ("scatter_reduce prod with a zero", lambda x: _reduced(x, "prod"), [0.0, 3.0], [3, 0]),
     ("l1_loss at equal values", lambda x: ag.nn.functional.l1_loss(x, ag.zeros_like(x), reduction="sum"), [-2.0, 0.0, 3.0], [-1, 0, 1]),
     ("expm1 at 0", lambda x: x.expm1(), [0.0, 1e-20], [1, 1]),
     ("log1p at 0", lambda x: x.log1p(), [0.0, 1e-20], [1, 1]),
