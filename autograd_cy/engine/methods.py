@@ -322,7 +322,7 @@ FUNCTIONS.update({
     "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
-    "cumulate": scans.cumulate, "recurrence": scans.recurrence,
+    "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})
 FUNCTIONS.update({name: _linear(name) for name in (

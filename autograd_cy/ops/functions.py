@@ -57,6 +57,6 @@ _NAMES = (
     "scatter_dx", "scatter_dv", "embedding_back",
     "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "take_planes", "put_planes",
     "average_windows", "average_windows_back", "resample", "resample_back", "normalize_rows_back", "normalize_channels_back",
-    "cumulate", "recurrence", "full_like",
+    "cumulate", "cumprod", "recurrence", "full_like",
 )
 globals().update({_name: _function(_name) for _name in _NAMES})
