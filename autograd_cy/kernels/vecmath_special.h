@@ -2,8 +2,8 @@
  * Included by vecmath.h, whose functions it uses; tests/ulp_table.py holds the accuracy that is promised.
  * The generated elementwise loops rely on it.
  *
- * ag_erfinv, ag_hypot and ag_lgamma_f32 are branch-free. The rest of the gamma family takes a number of steps that depends on its
- * data: it computes in double, in functions that are never inlined, and a loop over them is not vectorised.
+ * ag_erfinv, ag_hypot, ag_lgamma_f32, ag_digamma and ag_trigamma are branch-free. The rest of the gamma family takes a number of steps
+ * that depends on its data: it computes in double, in functions that are never inlined, and a loop over them is not vectorised.
  */
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -85,29 +85,59 @@ AG_INLINE float ag_lgamma_f32(float given) {
     return given != given ? given : (float)w;
 }
 
-/* Recurrence up to 10, then the asymptotic series (Abramowitz and Stegun, 6.3.5, 6.3.7 and 6.3.18); next term at 10: 5e-17. */
-AG_CALLED double ag_digamma_f64(double x) {
-    double y = 0;
-    if (x == 0) return copysign(AG_INF_F64, -x);
-    if (x < 0) {
-        double r = x - ag_round_f64(x);
-        if (r == 0 || x == -AG_INF_F64) return AG_NAN_F64;
-        y = -0x1.921fb54442d18p+1 / ag_tan_fast_f64(r * 0x1.921fb54442d18p+1);
-        x = 1 - x;
-    }
-    for (; x < 10; x += 1) y -= 1 / x;
-    double z = 1 / (x * x), p = 1.0 / 12;
+/* Digamma and its derivative: ten terms below 10, two with one division, then the asymptotic series (Abramowitz and Stegun, 6.3.5, 6.3.18
+ * and 6.4.12; next term 7e-17); left of 0 and 1/2 by reflection. In double for both dtypes, branch-free. */
+AG_INLINE double ag_digamma_f64(double x) {
+    double y = x < 0.0 ? 1.0 - x : x, q = y * (y + 9.0), terms;
+    /* 1 / (y + k) + 1 / (y + 9 - k) = (2 y + 9) / (q + k (9 - k)) */
+    terms = 1.0 / q + (1.0 / (q + 8.0) + 1.0 / (q + 14.0)) + (1.0 / (q + 18.0) + 1.0 / (q + 20.0));
+    terms = y < 10.0 ? terms * (2.0 * y + 9.0) : 0.0;
+    double w = y < 10.0 ? y + 10.0 : y, v = 1.0 / w, z = v * v, p = 1.0 / 12;
     p = p * z - 691.0 / 32760;
     p = p * z + 1.0 / 132;
     p = p * z - 1.0 / 240;
     p = p * z + 1.0 / 252;
     p = p * z - 1.0 / 120;
     p = p * z + 1.0 / 12;
-    return y + (ag_log_f64(x) - 0.5 / x - z * p);
+    double r = (x - ag_round_f64(x)) * 0x1.921fb54442d18p+1, left = -0x1.921fb54442d18p+1 / ag_tan_fast_f64(r);
+    left = (r == 0.0) | (x == -AG_INF_F64) ? AG_NAN_F64 : left;
+    double sum = ag_log_f64(w) - 0.5 * v - z * p - terms;
+    sum = x < 0.0 ? sum + left : sum;
+    return x == 0.0 ? copysign(AG_INF_F64, -x) : sum;
 }
-AG_CALLED float ag_digamma_f32(float x) { return (float)ag_digamma_f64((double)x); }
+AG_INLINE float ag_digamma_f32(float x) { return (float)ag_digamma_f64((double)x); }
 
-AG_CALLED double ag_inverse_power_f64(double x, double s) { return s == 2 ? 1 / (x * x) : ag_pow_f64(x, -s); }
+AG_INLINE double ag_square_pair_f64(double y) {        /* 1 / y^2 + 1 / (y + 1)^2 */
+    double a = y * y, b = (y + 1.0) * (y + 1.0);
+    return (a + b) / (a * b);
+}
+AG_INLINE double ag_trigamma_f64(double x) {
+    double y = x < 0.5 ? 1.0 - x : x, terms = ag_square_pair_f64(y) + (ag_square_pair_f64(y + 2.0) + ag_square_pair_f64(y + 4.0))
+                                              + (ag_square_pair_f64(y + 6.0) + ag_square_pair_f64(y + 8.0));
+    terms = y < 10.0 ? terms : 0.0;
+    double w = y < 10.0 ? y + 10.0 : y, v = 1.0 / w, z = v * v, p = 7.0 / 6;
+    p = p * z - 691.0 / 2730;
+    p = p * z + 5.0 / 66;
+    p = p * z - 1.0 / 30;
+    p = p * z + 1.0 / 42;
+    p = p * z - 1.0 / 30;
+    p = p * z + 1.0 / 6;
+    double sum = terms + v * (1.0 + (0.5 * v + z * p));
+    double s = ag_sin_fast_f64((x - ag_round_f64(x)) * 0x1.921fb54442d18p+1) * 0x1.45f306dc9c883p-2;           /* sin(pi x) / pi */
+    double left = 1.0 / (s * s) - sum;
+    left = x == -AG_INF_F64 ? AG_NAN_F64 : left;
+    return x < 0.5 ? left : sum;
+}
+AG_INLINE float ag_trigamma_f32(float x) { return (float)ag_trigamma_f64((double)x); }
+
+/* 1 / x^s for a whole number s, by squaring where that is short */
+AG_CALLED double ag_inverse_power_f64(double x, double s) {
+    double y = 1;
+    if (s > 64) return ag_pow_f64(x, -s);
+    for (int n = (int)s; n; n >>= 1, x *= x)
+        if (n & 1) y *= x;
+    return 1 / y;
+}
 /* sum of 1 / (q + k)^s over k >= 0 for q > 0, s >= 2: terms up to s + 10, then Euler and Maclaurin's formula (Johansson, "Rigorous
  * high-precision computation of the Hurwitz zeta function", 2015, eq. 5) */
 AG_CALLED double ag_zeta_f64(double s, double q) {
@@ -128,29 +158,6 @@ AG_CALLED double ag_zeta_f64(double s, double q) {
         factor *= (s + 2 * k + 1) * (s + 2 * k + 2) * z;
     }
     return sum + t * (q / (s - 1) + 0.5 + tail);
-}
-/* The sum of 1 / (x + k)^2: recurrence up to 10, then the asymptotic series (Abramowitz and Stegun, 6.4.12); reflection (6.4.7) left
- * of 0. */
-AG_CALLED double ag_trigamma_f64(double x) {
-    double sum = 0, sign = 1;
-    if (x <= 0) {
-        double r = x - ag_round_f64(x), s = ag_sin_fast_f64(r * 0x1.921fb54442d18p+1) * 0x1.45f306dc9c883p-2;       /* sin(pi r) / pi */
-        if (r == 0) return AG_INF_F64;
-        sum = 1 / (s * s);
-        sign = -1;
-        x = 1 - x;
-    }
-    double own = 0;
-    for (; x < 10; x += 1) own += 1 / (x * x);
-    double z = 1 / (x * x), p = 7.0 / 6;
-    p = p * z - 691.0 / 2730;
-    p = p * z + 5.0 / 66;
-    p = p * z - 1.0 / 30;
-    p = p * z + 1.0 / 42;
-    p = p * z - 1.0 / 30;
-    p = p * z + 1.0 / 6;
-    own += (1 + 0.5 / x + z * p) / x;
-    return sum + sign * own;
 }
 /* (-1)^(n + 1) n! sum of 1 / (x + k)^(n + 1), n >= 1. Left of 0 the sum's terms are those of three sums on the right. */
 AG_CALLED double ag_polygamma_f64(double x, double n) {

@@ -30,7 +30,7 @@ _INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximu
 # Loops that have code of their own for a repeated value, as training and arithmetic with numbers use them all the time.
 OWN_VARIANTS = ("add", "sub", "mul", "div", "maximum", "minimum", "mul.da", "div.da", "mse_loss.dx", "mse_loss.dt")
 # Functions of a number of steps that depends on the data: loops over them are not vectorised, so that there are no tiles.
-_STEPWISE = {"floor_divide", "remainder", "fmod", "digamma", "polygamma", "sin", "cos", "tan"}
+_STEPWISE = {"floor_divide", "remainder", "fmod", "polygamma", "sin", "cos", "tan"}
 # Of these, those that are vectorised where a test of the arguments says that all are small (kernels/vecmath.h).
 _CIRCULAR, _DIVIDING = {"sin", "cos", "tan"}, {"floor_divide", "remainder", "fmod"}
 
@@ -146,6 +146,8 @@ class _Writer:
             self.lines.append(f"r = {value}")
             return f"(<{self.ctype}> 0) if (r != r) & ({self.code(e.args[0])} == 0) else r"
         args = [self.code(a) for a in e.args]
+        if _is_trigamma(e):
+            return f"ag_trigamma_{self.suffix}({args[0]})"
         if name in ("add", "mul") and self.suffix == "b8":
             return f"({args[0]} {'|' if name == 'add' else '&'} {args[1]})"
         if name in _INFIX:
@@ -203,8 +205,13 @@ def _arguments(loop):
     return renamed(loop.expression)
 
 
-def _has(expression, names):
-    return isinstance(expression, Expression) and (expression.name in names or any(_has(a, names) for a in expression.args))
+def _is_trigamma(e):
+    """polygamma of order 1 has a branch-free function."""
+    return isinstance(e, Expression) and e.name == "polygamma" and isinstance(e.args[1], (int, float)) and e.args[1] == 1
+
+
+def _has(e, names):
+    return isinstance(e, Expression) and (e.name in names and not _is_trigamma(e) or any(_has(a, names) for a in e.args))
 
 
 def _is_tiled(expression, suffix):
@@ -310,7 +317,7 @@ def _declarations():
     for _, ctype, suffix in FLOATS:
         lines += [f"    {ctype} ag_{f}_{suffix}({ctype}) noexcept" for f in _MATH]
         lines += [f"    {ctype} ag_{'floordiv' if f == 'floor_divide' else f}_{suffix}({ctype}, {ctype}) noexcept" for f in _MATH2]
-        lines += [f"    {ctype} ag_{f}_fast_{suffix}({ctype}) noexcept" for f in sorted(_CIRCULAR)]
+        lines += [f"    {ctype} ag_{f}_{suffix}({ctype}) noexcept" for f in (*(f"{f}_fast" for f in sorted(_CIRCULAR)), "trigamma")]
         lines += [f"    {ctype} ag_{f}_fast_{suffix}({ctype}, {ctype}) noexcept" for f in ("floordiv", "fmod", "remainder")]
         lines += [f"    const {ctype} AG_TRIG_LIMIT_{suffix.upper()}", f"    int ag_within_{suffix}(Py_ssize_t n, const {ctype}* x, {ctype} limit)"
                   " noexcept", f"    int ag_small_quotients_{suffix}(Py_ssize_t n, const {ctype}* a, const {ctype}* b) noexcept"]
