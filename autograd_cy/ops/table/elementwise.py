@@ -7,7 +7,7 @@ from ..functions import (
     abs, acos, asin, atan, atan2, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, ceil,
     copysign, cos, cosh, digamma, erf, erfc, erfinv, exp, exp2, expm1, floor, floor_divide, fmod, hypot, isfinite, isinf, isnan,
     lgamma, log, log1p, log2, log10, logical_and, logical_not, logical_or, logical_xor, logsigmoid, maximum, minimum, nextafter,
-    polygamma, pow, remainder, round, rsqrt, sigmoid, sign, signbit, sin, sinh, softplus, sqrt, tan, tanh, trunc, where,
+    polygamma, pow, remainder, round, rsqrt, sigmoid, sign, signbit, sin, sinh, softplus, sqrt, tan, tanh, trigamma, trunc, where,
 )
 from ..rows import binary, ternary, unary
 
@@ -29,7 +29,7 @@ binary("remainder", lambda a, b: remainder(a, b), da=lambda g: g, db=lambda g, a
        doc="a - b * floor(a / b), with the sign of b", special="where a is a multiple of b: the derivative from inside the step")
 binary("fmod", lambda a, b: fmod(a, b), da=lambda g: g, db=lambda g, a, b: -g * trunc(a / b), dtypes="number",
        doc="a - b * trunc(a / b), with the sign of a", special="where a is a multiple of b: the derivative from inside the step")
-binary("pow", lambda a, b: pow(a, b), da=lambda g, a, b: where(b == 0, 0, g * b * pow(a, b - 1)),
+binary("pow", lambda a, b: pow(a, b), da=lambda g, a, b: where(b == 0, 0, g * b) * pow(a, where(b == 0, 1, b) - 1),
        db=lambda g, a, b, y: where(logical_and(a == 0, b >= 0), 0, g * y * log(a)), dtypes="number", doc="a ** b",
        special="exponent 0: da = 0, also at a = 0; a = 0 with b >= 0: db = 0")
 unary("neg", lambda x: -x, dx=lambda g: -g, dtypes="number", doc="-x")
@@ -109,9 +109,10 @@ unary("erf", lambda x: erf(x), dx=lambda g, x: g * (TWO_OVER_SQRT_PI * exp(-x * 
 unary("erfc", lambda x: erfc(x), dx=lambda g, x: -g * (TWO_OVER_SQRT_PI * exp(-x * x)), doc="1 - erf(x), exact in the tail")
 unary("erfinv", lambda x: erfinv(x), dx=lambda g, y: g * (HALF_SQRT_PI * exp(y * y)), doc="inverse of erf")
 unary("lgamma", lambda x: lgamma(x), dx=lambda g, x: g * digamma(x), doc="log |gamma(x)|")
-unary("digamma", lambda x: digamma(x), dx=lambda g, x: g * polygamma(x, 1), doc="derivative of log gamma(x)")
+unary("digamma", lambda x: digamma(x), dx=lambda g, x: g * trigamma(x), doc="derivative of log gamma(x)")
+unary("trigamma", lambda x: trigamma(x), public=False, dx=lambda g, x: g * polygamma(x, 2), doc="derivative of digamma(x): polygamma of order 1")
 unary("polygamma", lambda x, order: polygamma(x, order), attrs="order", public=False,
-      dx=lambda g, x, order: g * polygamma(x, order + 1), doc="derivative of digamma(x) of this order, at least 1")
+      dx=lambda g, x, order: g * polygamma(x, order + 1), doc="derivative of digamma(x) of this order, at least 2")
 
 FAR = 1e18                    # its square is finite in float32, and adding 1 to it changes nothing in float64
 
@@ -288,9 +289,13 @@ binary("mse_loss", lambda x, t: (x - t) * (x - t), inputs="x t", public=False, d
        dt=lambda g, x, t: -g * ((x - t) + (x - t)), doc="(x - t) ** 2")
 binary("l1_loss", lambda x, t: abs(x - t), inputs="x t", public=False, dx=lambda g, x, t: g * sign(x - t), dt=lambda g, x, t: -g * sign(x - t),
        doc="|x - t|", special="x = t: 0")
-binary("binary_cross_entropy", lambda x, t: -(t * maximum(log(x), -100) + (1 - t) * maximum(log1p(-x), -100)), inputs="x t", public=False,
-       dx=lambda g, x, t: g * ((x - t) / maximum((1 - x) * x, 1e-12)),
-       dt=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)),
+def _at_least(bound, v):
+    """maximum(v, bound), which vectorises with long formulas, too."""
+    return where(v < bound, bound, v)
+
+
+binary("binary_cross_entropy", lambda x, t: -(t * _at_least(-100, log(x)) + (1 - t) * _at_least(-100, log1p(-x))), inputs="x t", public=False,
+       dx=lambda g, x, t: g * ((x - t) / _at_least(1e-12, (1 - x) * x)), dt=lambda g, x: g * (_at_least(-100, log1p(-x)) - _at_least(-100, log(x))),
        doc="-(t log x + (1 - t) log(1 - x)), each logarithm at least -100", special="x = 0 or 1: finite, as the logarithms are bounded")
 binary("binary_cross_entropy_with_logits", lambda x, t: (1 - t) * x + softplus(-x), inputs="x t", public=False,
        dx=lambda g, x, t: g * (sigmoid(x) - t), dt=lambda g, x: -g * x,
