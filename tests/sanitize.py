@@ -417,7 +417,9 @@ def main():
                 report.seek(0)
                 with contextlib.suppress(OSError), open(log) as last:
                     print(f"process {seed} (--seed {seed} repeats it) ended with {status} in\n    {last.read()}")
-                print("\n".join(report.read().splitlines()[-60:]))
+                lines = report.read().splitlines()
+                found = [k for k, line in enumerate(lines) if "ERROR: " in line or "runtime error: " in line or line.startswith("Fatal Python")]
+                print("\n".join(lines[found[0] if found else -40:][:40]))
     return 1 if bad else 0
 
 

@@ -4,7 +4,7 @@
 
 from cpython.object cimport PyObject
 
-from autograd_cy.engine.dispatch cimport elementwise, inplace_with, unary_with
+from autograd_cy.engine.dispatch cimport elementwise, inplace_with, unary, unary_with
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport is_tensor
@@ -13,7 +13,7 @@ from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
-cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], POLYGAMMA = OPCODES["polygamma"], PRELU = OPCODES["prelu"]
+cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"], PRELU = OPCODES["prelu"]
 cdef object INF = float("inf")
 cdef dict LARGEST = {"float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
 
@@ -121,7 +121,14 @@ cdef double order(object n) except? -1:
 def polygamma(n, input):
     """The n-th derivative of digamma: (-1) ** (n + 1) n! sum over k >= 0 of 1 / (x + k) ** (n + 1)."""
     need_tensor(input, "polygamma")
+    if n == 1:
+        return trigamma(input)
     return with_attrs(POLYGAMMA, input, (order(n),), False) if n else input.digamma()
+
+
+def trigamma(x):
+    """The row `trigamma`: polygamma of order 1."""
+    return own(unary(TRIGAMMA, <PyObject*> x))
 
 
 def polygamma_method(input, n):
@@ -131,6 +138,9 @@ def polygamma_method(input, n):
 
 def polygamma_(input, n):
     """In place: the n-th derivative of digamma."""
+    if n == 1:
+        need_tensor(input, "polygamma_")
+        return with_attrs(TRIGAMMA, input, (), True)
     return with_attrs(POLYGAMMA, input, (order(n),), True) if n else input.digamma_()
 
 

@@ -225,15 +225,21 @@ cdef int read_attrs(int opcode, PyObject* attrs, double* values) except -1:
 
 
 cdef inline bint alike(OpInfo* info, int n, PyObject** args) noexcept:
-    """Whether all operands are tensors of one floating-point dtype, which the row computes in, and of one small dense layout."""
+    """Whether all operands are tensors of one floating-point dtype, which the row computes in, and of one small dense layout (a mask
+    that comes first aside, which is bool)."""
     cdef Tensor x
-    cdef int i
+    cdef int i, first = 0
     if not is_tensor(args[0]):
         return False
     x = <Tensor> args[0]
+    if info.bool_first:
+        if x.dtype_ != BOOL or not is_tensor(args[1]) or (<Tensor> args[1]).layout != x.layout:
+            return False
+        x = <Tensor> args[1]
+        first = 1
     if x.dtype_ > FLOAT64 or not info.direct[x.dtype_] or not x.layout.flags & DENSE or x.layout.numel >= GRAIN:
         return False
-    for i in range(1, n):
+    for i in range(first + 1, n):
         if not is_tensor(args[i]) or (<Tensor> args[i]).layout != x.layout or (<Tensor> args[i]).dtype_ != x.dtype_:
             return False
     return True
@@ -245,7 +251,7 @@ cdef PyObject* several_dense(int opcode, int n, PyObject** args, PyObject* attrs
     cdef Operand_ given[MAX_INPUTS]
     cdef double values[4]
     cdef char* p[MAX_INPUTS + 1]
-    cdef Tensor x = <Tensor> args[0]
+    cdef Tensor x = <Tensor> args[n - 1]
     cdef PyObject* out
     cdef int i
     read_attrs(opcode, attrs, values)

@@ -15,7 +15,7 @@ from autograd_cy.engine.shape cimport need_tensor, own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.products import matmul
 from autograd_cy.engine.shape import unsqueeze
 from autograd_cy.engine.tensor import OPCODES
@@ -162,7 +162,7 @@ def einsum(*args):
     the letters that occur once, in alphabetical order. Or with lists of integers: einsum(a, [0, 1], b, [1, 2], [0, 2]). Sizes of 1
     broadcast. Any number of operands, multiplied in the cheapest order.
 
-    Raises ValueError where the equation is wrong or does not fit the shapes.
+    Raises ValueError where the equation is wrong or does not fit the shapes, RuntimeError for operands of several dtypes.
     """
     cdef list values
     cdef tuple key
@@ -175,6 +175,8 @@ def einsum(*args):
     for i in range(1, n):
         if not is_tensor(<PyObject*> args[i]):
             raise TypeError(f"einsum: expected tensors as operands, got {type(args[i]).__name__}")
+        if (<Tensor> args[i]).dtype_ != (<Tensor> args[1]).dtype_:
+            raise DTypeError(f"einsum: expected operands of one dtype, got {args[1].dtype.name} and {args[i].dtype.name}")
         values.append(args[i])
     if n == 3:
         key = (args[0], shape_tuple((<Tensor> args[1]).layout), shape_tuple((<Tensor> args[2]).layout))

@@ -163,7 +163,6 @@ AG_CALLED double ag_zeta_f64(double s, double q) {
 AG_CALLED double ag_polygamma_f64(double x, double n) {
     double s = n + 1, sum, factor = 1, odd = s - 2 * ag_floor_f64(s * 0.5);
     if (x != x || x == -AG_INF_F64) return AG_NAN_F64;
-    if (n == 1) return ag_trigamma_f64(x);
     for (double k = 2; k <= n && factor < AG_INF_F64; k += 1) factor *= k;
     if (x > 0) sum = x < AG_INF_F64 ? ag_zeta_f64(s, x) : 0;
     else {

@@ -21,7 +21,7 @@ FLOATS = DTYPES[:2]
 _BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "integer": DTYPES[2:5], "integral": DTYPES[2:], "all": DTYPES}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _MATH = ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan",
-         "sigmoid", "logsigmoid", "softplus", "erf", "erfc", "erfinv", "lgamma", "digamma", "sqrt", "rsqrt",
+         "sigmoid", "logsigmoid", "softplus", "erf", "erfc", "erfinv", "lgamma", "digamma", "trigamma", "sqrt", "rsqrt",
          "abs", "sign", "floor", "ceil", "round", "trunc")
 _MATH2 = ["atan2", "pow", "floor_divide", "remainder", "maximum", "minimum", "polygamma", "hypot", "copysign", "fmod", "nextafter"]
 _CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "minimum", "copysign"}     # an instruction or a few
@@ -146,8 +146,6 @@ class _Writer:
             self.lines.append(f"r = {value}")
             return f"(<{self.ctype}> 0) if (r != r) & ({self.code(e.args[0])} == 0) else r"
         args = [self.code(a) for a in e.args]
-        if _is_trigamma(e):
-            return f"ag_trigamma_{self.suffix}({args[0]})"
         if name in ("add", "mul") and self.suffix == "b8":
             return f"({args[0]} {'|' if name == 'add' else '&'} {args[1]})"
         if name in _INFIX:
@@ -205,13 +203,8 @@ def _arguments(loop):
     return renamed(loop.expression)
 
 
-def _is_trigamma(e):
-    """polygamma of order 1 has a branch-free function."""
-    return isinstance(e, Expression) and e.name == "polygamma" and isinstance(e.args[1], (int, float)) and e.args[1] == 1
-
-
 def _has(e, names):
-    return isinstance(e, Expression) and (e.name in names and not _is_trigamma(e) or any(_has(a, names) for a in e.args))
+    return isinstance(e, Expression) and (e.name in names or any(_has(a, names) for a in e.args))
 
 
 def _is_tiled(expression, suffix):
@@ -317,10 +310,11 @@ def _declarations():
     for _, ctype, suffix in FLOATS:
         lines += [f"    {ctype} ag_{f}_{suffix}({ctype}) noexcept" for f in _MATH]
         lines += [f"    {ctype} ag_{'floordiv' if f == 'floor_divide' else f}_{suffix}({ctype}, {ctype}) noexcept" for f in _MATH2]
-        lines += [f"    {ctype} ag_{f}_{suffix}({ctype}) noexcept" for f in (*(f"{f}_fast" for f in sorted(_CIRCULAR)), "trigamma")]
+        lines += [f"    {ctype} ag_{f}_{suffix}({ctype}) noexcept" for f in (f"{f}_fast" for f in sorted(_CIRCULAR))]
         lines += [f"    {ctype} ag_{f}_fast_{suffix}({ctype}, {ctype}) noexcept" for f in ("floordiv", "fmod", "remainder")]
-        lines += [f"    const {ctype} AG_TRIG_LIMIT_{suffix.upper()}", f"    int ag_within_{suffix}(Py_ssize_t n, const {ctype}* x, {ctype} limit)"
-                  " noexcept", f"    int ag_small_quotients_{suffix}(Py_ssize_t n, const {ctype}* a, const {ctype}* b) noexcept"]
+        lines += [f"    const {ctype} AG_TRIG_LIMIT_{suffix.upper()}",
+                  f"    int ag_within_{suffix}(Py_ssize_t n, const {ctype}* x, {ctype} limit) noexcept",
+                  f"    int ag_small_quotients_{suffix}(Py_ssize_t n, const {ctype}* a, const {ctype}* b) noexcept"]
     for _, ctype, suffix in DTYPES[2:5]:
         for f, arity in _INTEGER_MATH.items():
             f = "floordiv" if f == "floor_divide" else f

@@ -7,7 +7,7 @@ from ..functions import (
     abs, acos, asin, atan, atan2, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, ceil,
     copysign, cos, cosh, digamma, erf, erfc, erfinv, exp, exp2, expm1, floor, floor_divide, fmod, hypot, isfinite, isinf, isnan,
     lgamma, log, log1p, log2, log10, logical_and, logical_not, logical_or, logical_xor, logsigmoid, maximum, minimum, nextafter,
-    polygamma, pow, remainder, round, rsqrt, sigmoid, sign, signbit, sin, sinh, softplus, sqrt, tan, tanh, trunc, where,
+    polygamma, pow, remainder, round, rsqrt, sigmoid, sign, signbit, sin, sinh, softplus, sqrt, tan, tanh, trigamma, trunc, where,
 )
 from ..rows import binary, ternary, unary
 
@@ -109,9 +109,10 @@ unary("erf", lambda x: erf(x), dx=lambda g, x: g * (TWO_OVER_SQRT_PI * exp(-x * 
 unary("erfc", lambda x: erfc(x), dx=lambda g, x: -g * (TWO_OVER_SQRT_PI * exp(-x * x)), doc="1 - erf(x), exact in the tail")
 unary("erfinv", lambda x: erfinv(x), dx=lambda g, y: g * (HALF_SQRT_PI * exp(y * y)), doc="inverse of erf")
 unary("lgamma", lambda x: lgamma(x), dx=lambda g, x: g * digamma(x), doc="log |gamma(x)|")
-unary("digamma", lambda x: digamma(x), dx=lambda g, x: g * polygamma(x, 1), doc="derivative of log gamma(x)")
+unary("digamma", lambda x: digamma(x), dx=lambda g, x: g * trigamma(x), doc="derivative of log gamma(x)")
+unary("trigamma", lambda x: trigamma(x), public=False, dx=lambda g, x: g * polygamma(x, 2), doc="derivative of digamma(x): polygamma of order 1")
 unary("polygamma", lambda x, order: polygamma(x, order), attrs="order", public=False,
-      dx=lambda g, x, order: g * polygamma(x, order + 1), doc="derivative of digamma(x) of this order, at least 1")
+      dx=lambda g, x, order: g * polygamma(x, order + 1), doc="derivative of digamma(x) of this order, at least 2")
 
 FAR = 1e18                    # its square is finite in float32, and adding 1 to it changes nothing in float64
 
