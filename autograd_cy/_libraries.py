@@ -5,7 +5,7 @@ Relies on the library `_compiled`. The package's __init__ imports it first; kern
 
 import os
 import sys
-from importlib.util import spec_from_file_location
+from importlib.machinery import ModuleSpec          # importlib.util would import threading, 1 ms
 
 from . import _compiled
 
@@ -19,7 +19,11 @@ class _Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         library = _where.get(name)
-        return library and spec_from_file_location(name, library.__file__, loader=library)
+        if library is None:
+            return None
+        spec = ModuleSpec(name, library, origin=library.__file__)
+        spec.has_location = True
+        return spec
 
 
 def add(library):

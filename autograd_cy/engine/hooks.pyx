@@ -24,7 +24,6 @@ from autograd_cy.engine.operands cimport copy_of
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.tensor cimport HOOKED, TRACKED, Tensor, graph_make_cyclic, tensor_alias, tensor_wrap
 
-import traceback
 from functools import partial
 from threading import get_ident
 from types import CellType, FunctionType, MethodType
@@ -518,7 +517,9 @@ cdef int note_trace(Node node) except -1:
     cdef Watchers w = watchers_of(node)
     if w.notes is None:
         w.notes = {}
-    w.notes["traceback_"] = traceback.format_stack()
+    from traceback import format_stack          # seldom needed, 1 ms to import
+
+    w.notes["traceback_"] = format_stack()
     return 0
 
 
