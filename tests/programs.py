@@ -209,13 +209,19 @@ def fitted_slowly(t, shape, domain, seed, layout=0):
     return values
 
 
+# PyTorch's batch_norm reads an expanded weight as if it were contiguous, in its backward.
+NOT_EXPANDED = {"cross_entropy", "normalize_channels"}
+# Results whose order of memory differs from PyTorch's: of functions with no method there.
+ORDERED_DIFFERENTLY = {"logsigmoid"}
+
+
 def inputs_of(step, sample):
     """[(shape, domain, seed, layout)] for the sample's inputs; the k-th comes from the value `first` + k * `second`."""
     shapes = [shape for shape, _ in sample.inputs]
     if sample.elementwise and len(shapes) > 1:
         pair = BROADCAST[step.seed % len(BROADCAST)]
         shapes = [pair[k % 2] for k in range(len(shapes))]
-    layouts = 5 if sample.exact_ties and sample.op not in ("cross_entropy",) else 4
+    layouts = 5 if sample.exact_ties and sample.op not in NOT_EXPANDED else 4
     return [(shape, domain, step.seed + k, (step.seed // 16 + k * step.second) % layouts)
             for k, (shape, (_, domain)) in enumerate(zip(shapes, sample.inputs, strict=True))]
 
@@ -279,7 +285,15 @@ def operand(pool, step):
 
 
 class Overlap(Exception):
-    """A write from memory that may partly overlap."""
+    """A write from memory that may partly overlap, or to windows that do (unfold), which we refuse."""
+
+
+def repeats(t):
+    """Whether several elements share one place in memory."""
+    positions = np.zeros((), int)
+    for size, stride in zip(t.shape, t.stride(), strict=True):
+        positions = positions[..., None] + np.arange(size) * stride
+    return len(np.unique(positions)) < positions.size
 
 
 class Ran(NamedTuple):
@@ -329,7 +343,7 @@ def _step(L, step, pool, others, samples):
         for out in table.outputs(sample.call(*inputs)):
             if out.dtype == t.dtype:
                 # Not a view of what nobody else has; of reductions and indexing, whose result has its own order of memory in PyTorch.
-                pool.append(out if sample.elementwise else (out * 1.0).contiguous())
+                pool.append(out if sample.elementwise and sample.op not in ORDERED_DIFFERENTLY else (out * 1.0).contiguous())
             else:
                 others.append(out)
         return
@@ -337,6 +351,8 @@ def _step(L, step, pool, others, samples):
         pool.append(VIEWS[step.which % len(VIEWS)][1](t))
     elif kind == "write":
         o = operand(pool, step)
+        if L is not ag and 0 not in t.stride() and repeats(t):
+            raise Overlap
         if L is not ag and hasattr(o, "shape") and o is not t and o.untyped_storage().data_ptr() == t.untyped_storage().data_ptr():
             raise Overlap
         WRITES[step.which % len(WRITES)][1](L, t, o)

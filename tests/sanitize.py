@@ -12,6 +12,7 @@ Relies on tests/samples.py, tests/programs.py and the sanitizers of gcc. The Mak
 
 import argparse
 import contextlib
+import faulthandler
 import inspect
 import os
 import random
@@ -145,6 +146,7 @@ class Worker:
         self.h = Hostile(ag, np, seed)
         self.r = self.h.r
         signal.signal(signal.SIGALRM, self.too_long)
+        faulthandler.register(signal.SIGUSR1)
 
     @staticmethod
     def too_long(*_):
@@ -396,7 +398,7 @@ def main():
     options = "detect_leaks=0:halt_on_error=1:exitcode=66:allocator_may_return_null=1:max_allocation_size_mb=400:detect_stack_use_after_return=0"
     environment = os.environ | {
         "LD_PRELOAD": preloaded(), "PYTHONMALLOC": "malloc", "ASAN_OPTIONS": options, "PYTHONPATH": f"{os.path.abspath(args.folder)}:{here}",
-        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=66", "OPENBLAS_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=66", "OPENBLAS_NUM_THREADS": "1",
         "AUTOGRAD_CY_LEVEL": os.environ.get("AUTOGRAD_CY_LEVEL", "v3"),
     }   # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
@@ -410,7 +412,9 @@ def main():
             try:
                 status = process.wait(max(1, end - time.time()))
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGABRT)              # PYTHONFAULTHANDLER: where it hangs
+                process.send_signal(signal.SIGUSR1)              # says where it hangs
+                time.sleep(2)
+                process.kill()
                 status = process.wait()
             if status:
                 bad += 1

@@ -13,7 +13,7 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, node_description, saved_at
-from autograd_cy.engine.operands cimport GRAIN, converted
+from autograd_cy.engine.operands cimport GRAIN, converted, set_to_zero
 from autograd_cy.engine.record cimport check_version, saved_or_raise, set_history, unpack
 from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
@@ -38,6 +38,9 @@ cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL:
     layout = layout_contiguous_like(target)
     out = tensor_new(layout, g.dtype_)
     layout_decref(layout)
+    if g.layout.numel == 0:                     # also of a shape that does not broadcast: cat takes empty tensors of one dimension
+        set_to_zero(<Tensor> out)
+        return out
     broadcast_strides(layout, g.layout, strides)
     if g.layout.numel >= GRAIN:
         with nogil:

@@ -13,7 +13,7 @@ from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
 from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, number_tensor
 from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.shape cimport own
+from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K
 
@@ -112,7 +112,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean
     if pos_weight is None:
         losses = pair_loss(BCE_LOGITS, input, target, NO_REDUCTION, "binary_cross_entropy_with_logits", True)
     else:
-        if not same_shape((<Tensor> input).layout, (<Tensor> target).layout):
+        if not same_shape(need_tensor(input, "binary_cross_entropy_with_logits").layout,
+                          need_tensor(target, "binary_cross_entropy_with_logits").layout):
             raise ShapeError(f"binary_cross_entropy_with_logits: the target has shape {target.shape}, "
                              f"but the input has shape {input.shape}")
         losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * FUNCTIONS["softplus"](-input)

@@ -29,7 +29,7 @@ binary("remainder", lambda a, b: remainder(a, b), da=lambda g: g, db=lambda g, a
        doc="a - b * floor(a / b), with the sign of b", special="where a is a multiple of b: the derivative from inside the step")
 binary("fmod", lambda a, b: fmod(a, b), da=lambda g: g, db=lambda g, a, b: -g * trunc(a / b), dtypes="number",
        doc="a - b * trunc(a / b), with the sign of a", special="where a is a multiple of b: the derivative from inside the step")
-binary("pow", lambda a, b: pow(a, b), da=lambda g, a, b: where(b == 0, 0, g * b) * pow(a, where(b == 0, 1, b) - 1),
+binary("pow", lambda a, b: pow(a, b), da=lambda g, a, b: (g * b) * pow(a, b - where(b == 0, 0, 1)),
        db=lambda g, a, b, y: where(logical_and(a == 0, b >= 0), 0, g * y * log(a)), dtypes="number", doc="a ** b",
        special="exponent 0: da = 0, also at a = 0; a = 0 with b >= 0: db = 0")
 unary("neg", lambda x: -x, dx=lambda g: -g, dtypes="number", doc="-x")
