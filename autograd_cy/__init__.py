@@ -12,10 +12,16 @@ from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
 from .engine.choose import logit, nan_to_num, polygamma
-from .engine.composed import allclose, float_power, gcd, isclose, lcm, ldexp, positive, prelu, rsub
+from .engine.composed import (
+    allclose, clamp_max, clamp_max_, clamp_min, clamp_min_, dist, float_power, gcd, isclose, lcm, ldexp, positive, prelu, rsub,
+)
 from .engine.composed import multigammaln as mvlgamma
 from .engine.creation import (
     arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, ones, ones_like, tensor, zeros, zeros_like,
+)
+from .engine.devices import (
+    accelerator, backends, cuda, device, get_default_device, mps, set_default_device, set_float32_matmul_precision,
+    use_deterministic_algorithms,
 )
 from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.function import custom_op
@@ -31,6 +37,7 @@ from .engine.indexing import (
 )
 from .engine.joins import cat, chunk, split, stack, unbind
 from .engine.making import (
+    BoolTensor, ByteTensor, DoubleTensor, FloatTensor, IntTensor, LongTensor,
     empty_strided, frombuffer, get_rng_state, initial_seed, logspace, multinomial, normal, poisson, randint_like, scalar_tensor, seed,
     set_rng_state,
 )
@@ -66,7 +73,7 @@ from .engine.statistics import (
 )
 from .engine.tensor import Tensor
 from .engine.types import (
-    can_cast, equal, finfo, iinfo, is_floating_point, is_nonzero, is_tensor, numel, promote_types, result_type,
+    can_cast, equal, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel, promote_types, result_type,
 )
 from .engine.windows import as_strided, diagonal
 from .kernels.gemm import get_num_threads, set_num_threads
@@ -88,6 +95,39 @@ arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh, fix = (
 inf, nan, pi, e = 1e400, 1e400 - 1e400, 3.141592653589793, 2.718281828459045
 
 from . import autograd, nn, optim  # noqa: E402  they build on the names above
+
+# What torch has of torch.nn.functional
+for _name in ("batch_norm", "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+              "cosine_similarity", "dropout", "group_norm", "instance_norm", "kl_div", "layer_norm", "max_pool1d", "max_pool2d",
+              "max_pool3d", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "rms_norm"):
+    globals()[_name] = getattr(nn.functional, _name)
+Size = tuple
+contiguous_format, preserve_format, channels_last = "contiguous_format", "preserve_format", "channels_last"
+
+
+def save(obj, f, *args, **options):
+    """serialization.save: write tensors, state dictionaries or modules to a path or a file."""
+    from .serialization import save
+
+    globals()["save"] = save
+    save(obj, f, *args, **options)
+
+
+def load(f, *args, **options):
+    """serialization.load: read what save wrote; weights_only=True (the default) reads no more than tensors and containers."""
+    from .serialization import load
+
+    globals()["load"] = load
+    return load(f, *args, **options)
+
+
+def vmap(func, *args, **options):
+    """func.vmap: func over one more dimension of its arguments."""
+    from .func import vmap
+
+    globals()["vmap"] = vmap
+    return vmap(func, *args, **options)
+
 
 __all__ = [n for n in dir() if not n.startswith("_")]
 

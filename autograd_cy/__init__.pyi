@@ -51,6 +51,11 @@ from .engine.choose import (
 )
 from .engine.composed import (
     allclose as allclose,
+    clamp_max as clamp_max,
+    clamp_max_ as clamp_max_,
+    clamp_min as clamp_min,
+    clamp_min_ as clamp_min_,
+    dist as dist,
     float_power as float_power,
     gcd as gcd,
     isclose as isclose,
@@ -77,6 +82,51 @@ from .engine.creation import (
     tensor as tensor,
     zeros as zeros,
     zeros_like as zeros_like,
+)
+from .engine.devices import (
+    accelerator as accelerator,
+    backends as backends,
+    cuda as cuda,
+    device as device,
+    get_default_device as get_default_device,
+    mps as mps,
+    set_default_device as set_default_device,
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
+from .nn.functional import (
+    batch_norm as batch_norm,
+    bilinear as bilinear,
+    conv1d as conv1d,
+    conv2d as conv2d,
+    conv3d as conv3d,
+    conv_transpose1d as conv_transpose1d,
+    conv_transpose2d as conv_transpose2d,
+    conv_transpose3d as conv_transpose3d,
+    cosine_similarity as cosine_similarity,
+    dropout as dropout,
+    group_norm as group_norm,
+    instance_norm as instance_norm,
+    kl_div as kl_div,
+    layer_norm as layer_norm,
+    max_pool1d as max_pool1d,
+    max_pool2d as max_pool2d,
+    max_pool3d as max_pool3d,
+    pairwise_distance as pairwise_distance,
+    pixel_shuffle as pixel_shuffle,
+    pixel_unshuffle as pixel_unshuffle,
+    rms_norm as rms_norm,
+)
+from .func import vmap as vmap
+from .serialization import load as load
+from .serialization import save as save
+from .engine.making import (
+    BoolTensor as BoolTensor,
+    ByteTensor as ByteTensor,
+    DoubleTensor as DoubleTensor,
+    FloatTensor as FloatTensor,
+    IntTensor as IntTensor,
+    LongTensor as LongTensor,
 )
 from .engine.operands import (
     get_default_dtype as get_default_dtype,
@@ -257,6 +307,7 @@ from .engine.types import (
     equal as equal,
     finfo as finfo,
     iinfo as iinfo,
+    is_complex as is_complex,
     is_floating_point as is_floating_point,
     is_nonzero as is_nonzero,
     is_tensor as is_tensor,
@@ -590,3 +641,7 @@ row_stack = _vstack
 moveaxis = _movedim
 swapdims = _transpose
 split_with_sizes = _split
+Size = tuple
+contiguous_format: _str
+preserve_format: _str
+channels_last: _str

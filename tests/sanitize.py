@@ -25,7 +25,7 @@ import warnings
 
 NOT_CALLED = {  # files, the state of the process, and what runs without end
     "save", "load", "set_default_dtype", "set_engine", "set_num_threads", "set_record_lines", "set_cache_limit", "manual_seed", "while_loop",
-    "trace", "watch", "step", "show", "draw", "compile", "share_memory_", "data_ptr", "set_state", "repl", "breakpoint",
+    "trace", "watch", "step", "show", "draw", "compile", "share_memory_", "data_ptr", "set_state", "repl", "breakpoint", "combinations",
 }   # fmt: skip
 SHAPES = [(), (0,), (1,), (3,), (7,), (2, 3), (3, 3), (3, 1), (1, 4), (2, 0, 3), (2, 3, 4), (4, 17), (33, 5), (2, 1, 3, 2), (1, 1, 1, 1, 1), (2, 3, 5, 5)]
 DTYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
@@ -321,9 +321,10 @@ class Worker:
         made = self.call(f"nn.{name}", cls)
         if made is None:
             return
+        text = self.do(f"repr of nn.{name}", repr, made) or name
         for _ in range(3):
             args = [self.h.tensor(dtype=self.r.choice(["float32", "float32", "int64"])) for _ in range(self.r.choice([1, 1, 1, 2]))]
-            out = self.do(f"{made!r}"[:200], made, *args)
+            out = self.do(text[:200], made, *args)
             self.differentiate(name, out, [*self.leaves_of(args), *getattr(made, "parameters", list)()])
 
     # ---- all of it

@@ -862,11 +862,18 @@ def test_e3tools_3_softmax_of_large_logits():
 # Found by trying to break the library
 
 
-def test_types_that_are_not_called():
-    for kind in (ag.Tensor, type((leaf([1.0]) * 2).grad_fn)):
-        for args in ((), ([1.0],), (2, 3)):
-            with pytest.raises(TypeError):
-                kind(*args)
+def test_types_that_are_called():
+    """Nodes are made by operations only; Tensor(...) makes tensors as in older scripts, and never one without memory."""
+    for args in ((), ([1.0],), (2, 3)):
+        with pytest.raises(TypeError):
+            type((leaf([1.0]) * 2).grad_fn)(*args)
+    assert ag.Tensor().shape == (0,)
+    assert ag.Tensor([1.0]).tolist() == [1.0]
+    assert ag.Tensor(2, 3).shape == (2, 3)
+    assert (ag.Tensor(2, 3) + 1).shape == (2, 3)
+    for args in (("a",), (1.5,), (None,), (-1,), (2**62, 2**62)):
+        with pytest.raises((TypeError, ValueError, RuntimeError, MemoryError)):
+            ag.Tensor(*args)
 
 
 @pytest.mark.parametrize("through", [lambda a: a + 1, lambda a: a - 1, lambda a: a.clone(), lambda a: a])

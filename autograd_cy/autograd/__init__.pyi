@@ -10,6 +10,7 @@ from ..engine.hooks import set_detect_anomaly as set_detect_anomaly
 from ..engine.modes import enable_grad as enable_grad
 from ..engine.modes import no_grad as no_grad
 from ..engine.modes import set_grad_enabled as set_grad_enabled
+from ..engine.tensor import Tensor as _Tensor
 from ..tools.gradcheck import GradcheckError as GradcheckError
 from ..tools.gradcheck import gradcheck as gradcheck
 from ..tools.gradcheck import gradgradcheck as gradgradcheck
@@ -17,7 +18,10 @@ from . import function as function
 from . import functional as functional
 from . import graph as graph
 
+def Variable(data: _Tensor, requires_grad: bool = False) -> _Tensor: ...
+
 __all__ = [
-    "Function", "GradcheckError", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad", "gradcheck",
+    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad",
+    "gradcheck",
     "gradgradcheck", "graph", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autograd_cy.array.dtypes import float64, int64
-from autograd_cy.engine import creation, random
+from autograd_cy.engine import creation, making, random
 from autograd_cy.engine.joins import stack
 from autograd_cy.engine.tensor import Tensor
 
@@ -139,6 +139,40 @@ class RandomSampler(Sampler):
         while n and len(order) < self.num_samples:
             order += random.randperm(n, generator=self.generator).tolist()
         return iter(order[:self.num_samples])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """The given indices in a new random order at every iteration."""
+
+    def __init__(self, indices: Iterable[int], generator=None) -> None:
+        self.indices = list(indices)
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([self.indices[i] for i in random.randperm(len(self.indices), generator=self.generator).tolist()])
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """num_samples indices drawn with probabilities in proportion to `weights`, with or without replacement."""
+
+    def __init__(self, weights: Iterable[float], num_samples: int, replacement: bool = True, generator=None) -> None:
+        if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples <= 0:
+            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+        self.weights = creation.as_tensor(weights, dtype="float64")
+        if self.weights.dim() != 1:
+            raise ValueError(f"weights should be a 1d sequence but given weights have shape {self.weights.shape}")
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(making.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist())
 
     def __len__(self) -> int:
         return self.num_samples

@@ -22,14 +22,14 @@ def grad(
     outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
     create_graph: bool = False, allow_unused: Literal[False] = False, is_grads_batched: bool = False,
-    materialize_grads: bool = False, engine: str | None = None
+    materialize_grads: bool = False, engine: str | None = None, only_inputs: bool = True
 ) -> tuple[Tensor, ...]: ...
 @overload
 def grad(
     outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
     create_graph: bool = False, allow_unused: bool = False, is_grads_batched: bool = False, materialize_grads: bool = False,
-    engine: str | None = None
+    engine: str | None = None, only_inputs: bool = True
 ) -> tuple[Any, ...]: ...
 def inner_grad(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], grad_outputs: Sequence[Tensor | None] | None, create_graph: bool = False,

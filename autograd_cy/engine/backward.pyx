@@ -284,14 +284,16 @@ cdef bint captures_again(list wanted, Py_ssize_t k):
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False,
-         is_grads_batched=False, materialize_grads=False, engine=None):
+         is_grads_batched=False, materialize_grads=False, engine=None, only_inputs=True):
     """The gradients of the sum of `outputs` with respect to `inputs`, as a tuple; no `grad` is touched.
 
-    Arguments as of `backward`. An input that the outputs do not depend on is an error, unless allow_unused (then None) or
-    materialize_grads (then zeros).
+    Arguments as of `backward`; only_inputs is PyTorch's old argument, which must be True. An input that the outputs do not
+    depend on is an error, unless allow_unused (then None) or materialize_grads (then zeros).
     """
     if is_grads_batched:
         raise ValueError("grad: is_grads_batched is not supported; call grad once per gradient")
+    if not only_inputs:
+        raise ValueError("grad: only_inputs=False is not supported; call backward to fill the gradients of all leaves")
     return gradients_of(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads, engine, False)
 
 

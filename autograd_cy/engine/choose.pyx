@@ -13,7 +13,8 @@ from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
-cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"], PRELU = OPCODES["prelu"]
+cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], PRELU = OPCODES["prelu"]
+cdef int POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"]
 cdef object INF = float("inf")
 cdef dict LARGEST = {"float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
 

@@ -7,7 +7,8 @@ from . import elementwise
 from .choose import prelu_row
 from .creation import capturing
 from .elementwise import eq
-from .selection import where
+from .reduce import norm
+from .selection import clamp, clamp_, where
 from .tensor import Tensor
 
 INF, PI, LOG_PI, SQRT_HALF = float("inf"), 3.141592653589793, 1.1447298858494002, 0.7071067811865476
@@ -136,7 +137,56 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     return where(divisor == 0, 0, (input // where(divisor == 0, 1, divisor) * other).abs())
 
 
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of input - other."""
+    return norm(input - other, p)
+
+
+def clamp_min(input: Tensor, min: Tensor | float) -> Tensor:
+    """input, at least min."""
+    return clamp(input, min=min)
+
+
+def clamp_max(input: Tensor, max: Tensor | float) -> Tensor:
+    """input, at most max."""
+    return clamp(input, max=max)
+
+
+def clamp_min_(self: Tensor, min: Tensor | float) -> Tensor:
+    """In place: input, at least min."""
+    return clamp_(self, min=min)
+
+
+def clamp_max_(self: Tensor, max: Tensor | float) -> Tensor:
+    """In place: input, at most max."""
+    return clamp_(self, max=max)
+
+
+def sum_to_size(self: Tensor, *size: int) -> Tensor:
+    """The sum over the dimensions that broadcasting from `size` would have stretched."""
+    wanted = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+    more = self.ndim - len(wanted)
+    if more < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[more:], strict=True)):
+        raise RuntimeError(f"sum_to_size: size {wanted} is not expandable to shape {self.shape}")
+    dims = [*range(more), *(more + k for k, n in enumerate(wanted) if n == 1 and self.shape[more + k] != 1)]
+    return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
+
+
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """In place: the main diagonal becomes fill_value; of a tall matrix, with `wrap`, again after each block of width + 1 rows."""
+    if self.ndim < 2 or self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError(f"fill_diagonal_: expected a matrix, or equal sizes in more dimensions, got shape {self.shape}")
+    rows, columns = self.shape[0], min(self.shape)
+    if self.ndim > 2:
+        self.as_strided((columns,), (sum(self.stride()),), self.storage_offset()).fill_(fill_value)
+        return self
+    for start in range(0, rows if wrap and columns else min(rows, 1), self.shape[1] + 1):
+        self[start:].diagonal().fill_(fill_value)
+    return self
+
+
 __all__ = [
-    "allclose", "entr", "float_power", "gcd", "isclose", "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr",
-    "positive", "prelu", "rsub", "spherical_bessel_j0",
+    "allclose", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "dist", "entr", "fill_diagonal_",
+    "float_power", "gcd", "isclose", "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr",
+    "positive", "prelu", "rsub", "spherical_bessel_j0", "sum_to_size",
 ]

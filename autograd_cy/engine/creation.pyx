@@ -202,6 +202,10 @@ def tensor(data, *, dtype=None, requires_grad=False, device=None):
         return finish(convert(out, dtype) if dtype is not None else out, requires_grad)
     if type(data) is float:
         return finish(number_of(data, code_of(dtype, default_dtype())), requires_grad)
+    if type(data) is list:
+        made = row_of(<list> data, code_of(dtype, -1))
+        if made is not None:
+            return finish(made, requires_grad)
     if isinstance(data, (np.ndarray, np.generic)) or (hasattr(data, "__array__") and not isinstance(data, (list, tuple))):
         if not isinstance(data, np.generic):
             escape("tensor() of an array")
@@ -226,6 +230,34 @@ def tensor(data, *, dtype=None, requires_grad=False, device=None):
             raise ValueError("tensor: an integer is too large for int64")
         array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
     return finish(copied_from(array, code), requires_grad)
+
+
+cdef object row_of(list data, int dtype):
+    """A list of nothing but Python floats, or nothing but ints, without the 10 us that NumPy takes; None for others, and where the
+    numbers would have to be converted (dtype -1: the default of their kind)."""
+    cdef Py_ssize_t n = len(data), k
+    cdef Tensor t
+    if n == 0 or type(data[0]) not in (float, int):
+        return None
+    kind = type(data[0])
+    for item in data:
+        if type(item) is not kind:
+            return None
+    if dtype < 0:
+        dtype = default_dtype() if kind is float else INT64
+    if dtype != INT64 and (kind is int or dtype > FLOAT64) or dtype == INT64 and kind is float:
+        return None
+    t = allocate((n,), dtype, "tensor")
+    for k in range(n):
+        if dtype == INT64:
+            if not -9223372036854775808 <= data[k] <= 9223372036854775807:
+                return None
+            (<long long*> t.data)[k] = data[k]
+        elif dtype == FLOAT64:
+            (<double*> t.data)[k] = data[k]
+        else:
+            (<float*> t.data)[k] = <float> <double> data[k]
+    return t
 
 
 cdef object number_of(object value, int dtype):

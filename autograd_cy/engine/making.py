@@ -9,6 +9,7 @@ import contextlib
 import numpy as np
 
 from . import creation, random, shape
+from .operands import get_default_dtype
 from .tensor import Tensor
 
 _DEFAULT = random.default_generator
@@ -19,6 +20,50 @@ _DEFAULT = random.default_generator
 def new_tensor(self, data, *, dtype=None, requires_grad=False, device=None):
     """A copy of data in the dtype of this tensor."""
     return creation.tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+
+
+def from_call(*args, dtype=None):
+    """What Tensor(2, 3), Tensor([1, 2]) and FloatTensor(...) of older scripts mean: sizes, or data, in the default dtype or `dtype`."""
+    dtype = get_default_dtype() if dtype is None else dtype
+    if all(isinstance(size, (int, np.integer)) for size in args):
+        return creation.empty(args or (0,), dtype=dtype)
+    if len(args) != 1:
+        raise TypeError(f"Tensor: expected integer sizes or one sequence of data, got {', '.join(type(a).__name__ for a in args)}")
+    if isinstance(args[0], Tensor):
+        return args[0].to(dtype=dtype)
+    if not np.iterable(args[0]):
+        raise TypeError(f"Tensor: expected integer sizes or a sequence of data, got {type(args[0]).__name__}; use tensor({args[0]!r})")
+    return creation.tensor(args[0], dtype=dtype)
+
+
+def FloatTensor(*args) -> Tensor:
+    """Tensor(*args) in float32: sizes, or data."""
+    return from_call(*args, dtype="float32")
+
+
+def DoubleTensor(*args) -> Tensor:
+    """Tensor(*args) in float64: sizes, or data."""
+    return from_call(*args, dtype="float64")
+
+
+def LongTensor(*args) -> Tensor:
+    """Tensor(*args) in int64: sizes, or data."""
+    return from_call(*args, dtype="int64")
+
+
+def IntTensor(*args) -> Tensor:
+    """Tensor(*args) in int32: sizes, or data."""
+    return from_call(*args, dtype="int32")
+
+
+def ByteTensor(*args) -> Tensor:
+    """Tensor(*args) in uint8: sizes, or data."""
+    return from_call(*args, dtype="uint8")
+
+
+def BoolTensor(*args) -> Tensor:
+    """Tensor(*args) in bool: sizes, or data."""
+    return from_call(*args, dtype="bool")
 
 
 def _new(name):
@@ -247,4 +292,5 @@ def fork_rng(devices=None, enabled=True):
             set_rng_state(state)
 
 
-METHODS = (new_tensor, new_empty, new_zeros, new_ones, new_full, exponential_, cauchy_, log_normal_, geometric_, bernoulli_, random_)
+METHODS = (new_tensor, new_empty, new_zeros, new_ones, new_full, exponential_, cauchy_, log_normal_, geometric_, bernoulli_, random_,
+           multinomial)

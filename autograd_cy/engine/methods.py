@@ -14,6 +14,7 @@ from . import (
     making, manners, matrix_products, named_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting,
     statistics, types, windows,
 )
+from .devices import CPU
 from .gradients import FUNCTIONS
 from .selection import clamp, clamp_, masked_fill, masked_fill_, where
 from .tensor import Tensor, put_into_type
@@ -102,8 +103,10 @@ def to(self, *args, dtype=None, copy=False, **ignored):
             dtype = arg
         elif isinstance(arg, Tensor):
             dtype = arg.dtype
-        elif isinstance(arg, str) and arg.partition(":")[0] == "cpu":
+        elif arg is None or isinstance(arg, bool) or isinstance(arg, str) and arg.partition(":")[0] == "cpu":    # a bool: non_blocking
             continue
+        elif isinstance(arg, str) and arg.partition(":")[0] in ("cuda", "mps", "xpu", "meta"):
+            raise RuntimeError(f"to: autograd_cy computes on the CPU only, got {arg!r}")
         else:
             dtype = as_dtype(arg)
     out = self if dtype is None else shape.convert(self, as_dtype(dtype))
@@ -115,6 +118,18 @@ def _converter(dtype):
         return shape.convert(self, dtype)
     convert.__doc__ = f"In dtype {dtype.name}."
     return convert
+
+
+_TYPES = {"float32": "Float", "float64": "Double", "int32": "Int", "int64": "Long", "uint8": "Byte", "bool": "Bool"}
+
+
+def type_(self, dtype=None, non_blocking=False):
+    """In another dtype; without one, PyTorch's name of its own: "torch.FloatTensor"."""
+    if dtype is None:
+        return f"torch.{_TYPES[self.dtype.name]}Tensor"
+    if isinstance(dtype, str) and dtype.startswith("torch.") and dtype.endswith("Tensor"):
+        dtype = {f"torch.{name}Tensor": key for key, name in _TYPES.items()}.get(dtype, dtype)
+    return shape.convert(self, as_dtype(dtype))
 
 
 def type_as(self, other):
@@ -259,7 +274,10 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
             "T": property(shape.reversed_axes), "mT": property(shape.swap_axes),
             "data": property(shape.detach, lambda self, value: copies.set_data(self, value)),
-            "device": property(lambda self: "cpu"), "nelement": Tensor.numel, "ndimension": Tensor.dim,
+            "device": property(lambda self: CPU), "is_cuda": property(lambda self: False), "is_cpu": property(lambda self: True),
+            "type": type_, "pin_memory": lambda self: self,
+            "is_complex": lambda self: False,
+            "nelement": Tensor.numel, "ndimension": Tensor.dim,
             "cpu": lambda self: self, "where": lambda self, condition, other: where(condition, self, other),
             "float": _converter(float32), "double": _converter(float64), "long": _converter(int64), "int": _converter(int32),
             "byte": _converter(uint8), "bool": _converter(bool_dtype), "__apply__": staticmethod(apply_named)}
@@ -292,6 +310,10 @@ METHODS |= {f.__name__: f for f in (
     indexing.put, indexing.put_, indexing.masked_select, indexing.masked_scatter, indexing.masked_scatter_,
     *making.METHODS, *manners.METHODS,
 )}
+METHODS |= {f.__name__: f for f in (
+    composed.dist, composed.clamp_min, composed.clamp_max, composed.clamp_min_, composed.clamp_max_, composed.sum_to_size,
+    composed.fill_diagonal_,
+)}
 METHODS |= {"moveaxis": shape.movedim, "swapdims": shape.transpose, "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_,
             "split_with_sizes": joins.split, "H": property(shape.matrix_H), "mH": property(shape.adjoint)}
 
@@ -322,7 +344,7 @@ FUNCTIONS.update({
     "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
-    "cumulate": scans.cumulate, "recurrence": scans.recurrence,
+    "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})
 FUNCTIONS.update({name: _linear(name) for name in (

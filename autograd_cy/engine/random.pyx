@@ -21,8 +21,8 @@ from autograd_cy.engine.shape import convert, detach
 class Generator:
     """A source of random numbers over NumPy's bit generator; `manual_seed` makes its numbers repeatable."""
 
-    def __init__(self, seed=None):
-        self.manual_seed(seed)
+    def __init__(self, seed=None, device="cpu"):
+        self.manual_seed(None if isinstance(seed, str) else seed)       # torch.Generator("cpu"): the device comes first there
 
     def manual_seed(self, seed):
         """Start the sequence that belongs to `seed` (an integer; None: an unpredictable one)."""

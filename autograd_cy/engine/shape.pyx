@@ -537,8 +537,8 @@ cdef object contiguous(Tensor x):
     return recorded_copy(CLONE, own(contiguous_of(x)), x, None)
 
 
-def contiguous_tensor(Tensor x):
-    """The tensor itself where it is contiguous (row-major without gaps), else a contiguous copy."""
+def contiguous_tensor(Tensor x, *, memory_format=None):
+    """The tensor itself where it is contiguous (row-major without gaps), else a contiguous copy; a memory_format changes nothing."""
     return contiguous(x)
 
 

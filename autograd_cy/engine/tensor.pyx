@@ -30,6 +30,7 @@ from autograd_cy.ops import TABLE
 cdef extern from "Python.h":
     PyObject* PyExc_TypeError
     void PyErr_SetString(PyObject* kind, const char* message) noexcept
+    void PyErr_SetObject(PyObject* kind, PyObject* value) noexcept
 
 cdef extern from *:
     """
@@ -575,8 +576,19 @@ cdef void tensor_make_cyclic(Tensor t) noexcept:
 
 
 cdef PyObject* tensor_make(PyTypeObject* cls, PyObject* args, PyObject* kwargs) noexcept:
-    PyErr_SetString(PyExc_TypeError, b"Tensor is not called; use autograd_cy.tensor(data)")
-    return NULL
+    # torch.Tensor(2, 3) and torch.Tensor([1, 2]) of older scripts; subclasses are made by _make_subclass
+    if <PyObject*> cls != <PyObject*> Tensor or (kwargs != NULL and <object> kwargs):
+        PyErr_SetString(PyExc_TypeError, b"Tensor takes sizes or data, and subclasses are not called; use autograd_cy.tensor(data)")
+        return NULL
+    try:
+        from autograd_cy.engine.making import from_call
+        made = from_call(*(<object> args))
+        Py_INCREF(made)
+        return <PyObject*> made
+    except BaseException as error:
+        kind = type(error)
+        PyErr_SetObject(<PyObject*> kind, <PyObject*> error)
+        return NULL
 
 
 cdef int set_grad(Tensor t, PyObject* value) noexcept:

@@ -23,6 +23,11 @@ def is_floating_point(input: Tensor) -> bool:
     return input.is_floating_point()
 
 
+def is_complex(input: Tensor) -> bool:
+    """False: there are no complex tensors."""
+    return False
+
+
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()

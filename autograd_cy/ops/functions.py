@@ -45,8 +45,7 @@ _NAMES = (
     "round", "trunc", "floor_divide", "remainder", "pow", "maximum", "minimum", "where", "eq", "logical_and", "logical_or",
     "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "isnan", "isinf", "isfinite",
     "bitwise_left_shift", "bitwise_right_shift", "erfc", "erfinv", "lgamma", "digamma", "trigamma", "polygamma", "hypot", "copysign",
-    "fmod",
-    "nextafter", "signbit",
+    "fmod", "nextafter", "signbit",
     "matmul", "swap_axes", "reshape", "expand", "permute", "sum_to", "total", "spread", "gather", "put", "slice", "unslice",
     "index", "index_back", "index_fill", "as_strided", "as_strided_back", "fill_strided", "concatenate", "pieces",
     "cross_entropy_back",
@@ -58,6 +57,6 @@ _NAMES = (
     "scatter_dx", "scatter_dv", "embedding_back",
     "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "take_planes", "put_planes",
     "average_windows", "average_windows_back", "resample", "resample_back", "normalize_rows_back", "normalize_channels_back",
-    "cumulate", "recurrence", "full_like",
+    "cumulate", "cumprod", "recurrence", "full_like",
 )
 globals().update({_name: _function(_name) for _name in _NAMES})

@@ -13,7 +13,7 @@ import numpy as np
 from autograd_cy.array.dtypes import float32, float64
 from autograd_cy.engine import creation
 from autograd_cy.engine.backward import grad
-from autograd_cy.engine.modes import enable_grad, no_grad
+from autograd_cy.engine.modes import enable_grad
 from autograd_cy.engine.tensor import Tensor
 
 
@@ -56,9 +56,8 @@ def _floating(outputs):
 
 
 def _values(func, inputs, which, name):
-    with no_grad():
-        outputs = _call(func, inputs, name)
-        return [np.array(outputs[k].detach().numpy(), dtype=np.float64).reshape(-1) for k in which]
+    outputs = _call(func, inputs, name)           # recorded, since the function may ask for gradients itself
+    return [np.array(outputs[k].detach().numpy(), dtype=np.float64).reshape(-1) for k in which]
 
 
 def _numerical(func, inputs, i, which, eps, name):

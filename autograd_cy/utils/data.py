@@ -13,10 +13,13 @@ from autograd_cy.data.loader import (
                                      Sampler,
                                      SequentialSampler,
                                      Subset,
+                                     SubsetRandomSampler,
                                      TensorDataset,
+                                     WeightedRandomSampler,
                                      default_collate,
                                      random_split,
 )
 
 __all__ = ["BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler", "Sampler",
-           "SequentialSampler", "Subset", "TensorDataset", "default_collate", "random_split"]
+           "SequentialSampler", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler",
+           "default_collate", "random_split"]

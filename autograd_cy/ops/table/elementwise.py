@@ -29,8 +29,8 @@ binary("remainder", lambda a, b: remainder(a, b), da=lambda g: g, db=lambda g, a
        doc="a - b * floor(a / b), with the sign of b", special="where a is a multiple of b: the derivative from inside the step")
 binary("fmod", lambda a, b: fmod(a, b), da=lambda g: g, db=lambda g, a, b: -g * trunc(a / b), dtypes="number",
        doc="a - b * trunc(a / b), with the sign of a", special="where a is a multiple of b: the derivative from inside the step")
-binary("pow", lambda a, b: pow(a, b), da=lambda g, a, b: (g * b) * pow(a, b - where(b == 0, 0, 1)),
-       db=lambda g, a, b, y: where(logical_and(a == 0, b >= 0), 0, g * y * log(a)), dtypes="number", doc="a ** b",
+binary("pow", lambda a, b: pow(a, b), da=lambda g, a, b: g * b * pow(a, b - 1 + where(b == 0, 1, 0)),       # a choice of exponents would be a branch
+       db=lambda g, a, b, y: g * y * log(where(logical_and(a == 0, b >= 0), y * 0 + 1, a)), dtypes="number", doc="a ** b",
        special="exponent 0: da = 0, also at a = 0; a = 0 with b >= 0: db = 0")
 unary("neg", lambda x: -x, dx=lambda g: -g, dtypes="number", doc="-x")
 unary("abs", lambda x: abs(x), dx=lambda g, x: g * sign(x), dtypes="number", doc="|x|", special="x = 0: 0")
@@ -285,17 +285,19 @@ binary("bitwise_right_shift", lambda a, b: bitwise_right_shift(a, b), dtypes="in
 
 # ---- losses, elementwise: `reduced` ops in the engine follow them by a sum or a mean in the same node
 
+
+def _at_least(bound, x):
+    """max(x, bound); NaN stays. Unlike maximum it does not keep a loop from being vectorised."""
+    return where(x < bound, bound, x)
+
+
 binary("mse_loss", lambda x, t: (x - t) * (x - t), inputs="x t", public=False, dx=lambda g, x, t: g * ((x - t) + (x - t)),
        dt=lambda g, x, t: -g * ((x - t) + (x - t)), doc="(x - t) ** 2")
 binary("l1_loss", lambda x, t: abs(x - t), inputs="x t", public=False, dx=lambda g, x, t: g * sign(x - t), dt=lambda g, x, t: -g * sign(x - t),
        doc="|x - t|", special="x = t: 0")
-def _at_least(bound, v):
-    """maximum(v, bound), which vectorises with long formulas, too."""
-    return where(v < bound, bound, v)
-
-
 binary("binary_cross_entropy", lambda x, t: -(t * _at_least(-100, log(x)) + (1 - t) * _at_least(-100, log1p(-x))), inputs="x t", public=False,
-       dx=lambda g, x, t: g * ((x - t) / _at_least(1e-12, (1 - x) * x)), dt=lambda g, x: g * (_at_least(-100, log1p(-x)) - _at_least(-100, log(x))),
+       dx=lambda g, x, t: g * ((x - t) / _at_least(1e-12, (1 - x) * x)),
+       dt=lambda g, x: g * (_at_least(-100, log1p(-x)) - _at_least(-100, log(x))),
        doc="-(t log x + (1 - t) log(1 - x)), each logarithm at least -100", special="x = 0 or 1: finite, as the logarithms are bounded")
 binary("binary_cross_entropy_with_logits", lambda x, t: (1 - t) * x + softplus(-x), inputs="x t", public=False,
        dx=lambda g, x, t: g * (sigmoid(x) - t), dt=lambda g, x: -g * x,

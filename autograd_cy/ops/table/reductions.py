@@ -4,7 +4,7 @@ Relies on rows.py and functions.py only.
 """
 
 from ..functions import (
-    abs, concatenate, eq, exp, expand, isnan, logical_or, permute, pow, put, reshape, sign, slice, spread, total, where,
+    abs, concatenate, cumprod, eq, exp, expand, full_like, isnan, logical_or, permute, pow, put, reshape, sign, slice, spread, total, where,
 )
 from ..rows import op
 
@@ -51,24 +51,15 @@ def _product_of_others(x, dim):
 
 
 def _exclusive(x, axis, n):
-    """Products of all other elements along the last axis, by halving: O(n log n), differentiable to any order."""
+    """Products of all other elements along the last axis: of those before times those after. O(n), differentiable to any order."""
     if n <= 1:
-        return x * 0 + 1
-    half = n // 2
+        return full_like(x, 1)
     everything = ((None, None, None),) * axis
-    low, high = slice(x, (*everything, (0, half, 1)), None), slice(x, (*everything, (half, n - half, 1)), None)
-    return concatenate((_exclusive(low, axis, half) * _product(high, axis, n - half),
-                        _exclusive(high, axis, n - half) * _product(low, axis, half)), axis)
-
-
-def _product(x, axis, n):
-    """Product along the last axis, kept with size 1, by halving."""
-    everything = ((None, None, None),) * axis
-    if n == 1:
-        return x
-    half = n // 2
-    return (_product(slice(x, (*everything, (0, half, 1)), None), axis, half)
-            * _product(slice(x, (*everything, (half, n - half, 1)), None), axis, n - half))
+    head, tail = (*everything, (0, n - 1, 1)), (*everything, (n - 1, n - 1, -1))
+    one = full_like(slice(x, (*everything, (0, 1, 1)), None), 1)
+    before = concatenate((one, cumprod(slice(x, head, None), axis)), axis)
+    after = concatenate((one, cumprod(slice(x, tail, None), axis)), axis)
+    return before * slice(after, (*everything, (n - 1, n, -1)), None)
 
 
 def _norm_gradient(g, x, y, p, x_shape, dim, keepdim):

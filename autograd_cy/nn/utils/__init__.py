@@ -11,6 +11,8 @@ from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.joins import cat
 from autograd_cy.engine.tensor import Tensor
 
+from . import rnn as rnn
+
 
 def _gradients(parameters):
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)

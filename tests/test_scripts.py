@@ -1,0 +1,206 @@
+"""Ordinary PyTorch scripts, as tutorials have them, with the import changed; each checks itself.
+
+Relies on the package only. What PyTorch's users write around the computation - devices, files, samplers - is part of them.
+"""
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+
+import autograd_cy as torch
+import autograd_cy.nn as nn
+import autograd_cy.nn.functional as F
+from autograd_cy import optim
+from autograd_cy.nn.utils.rnn import pad_sequence, unpad_sequence
+from autograd_cy.utils.data import DataLoader, SubsetRandomSampler, TensorDataset, WeightedRandomSampler, random_split
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3, padding=1)
+        self.bn = nn.BatchNorm2d(4)
+        self.pool = nn.MaxPool2d(2, 2)
+        self.drop = nn.Dropout(0.1)
+        self.fc = nn.Linear(4 * 4 * 4, 3)
+
+    def forward(self, x):
+        x = self.pool(F.relu(self.bn(self.conv(x))))
+        return F.log_softmax(self.fc(self.drop(torch.flatten(x, 1))), dim=1)
+
+
+def test_images():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.manual_seed(0)
+    torch.backends.cudnn.benchmark = False
+    y = torch.arange(60) % 3
+    x = torch.randn(60, 1, 8, 8, device=device) * 0.3
+    for k in range(3):
+        x[y == k, :, 2 * k:2 * k + 2] += 1
+    train, valid = random_split(TensorDataset(x, y), [48, 12], generator=torch.Generator("cpu").manual_seed(1))
+    model = Net().to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=5, gamma=0.5)
+    losses = []
+    for _ in range(10):
+        model.train()
+        for xb, yb in DataLoader(train, batch_size=16, shuffle=True):
+            xb, yb = xb.to(device, non_blocking=True), yb.to(x.device, torch.long, True)
+            optimizer.zero_grad()
+            loss = F.nll_loss(model(xb), yb)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        scheduler.step()
+    assert losses[-1] < 0.2 < losses[0]
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.0125)
+    model.eval()
+    with torch.no_grad():
+        correct = sum((model(xb).argmax(1) == yb).sum().item() for xb, yb in DataLoader(valid, batch_size=5))
+    assert correct == 12
+
+
+def test_critic_with_gradient_penalty():
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(3, 8), nn.LayerNorm(8), nn.Softplus(), nn.Linear(8, 1)).double()
+    optimizer = optim.RMSprop(critic.parameters(), lr=0.01)
+    real, fake = torch.randn(6, 3).double(), torch.randn(6, 3).double() + 1
+
+    def penalty(x):
+        out = critic(x)
+        g = torch.autograd.grad(outputs=out, inputs=x, grad_outputs=torch.ones(out.size(), dtype=out.dtype), create_graph=True,
+                                retain_graph=True, only_inputs=True)[0]
+        return ((g.view(g.size(0), -1).norm(2, dim=1) - 1) ** 2).mean()
+
+    losses = []
+    for _ in range(40):
+        mixed = torch.autograd.Variable(0.5 * real + 0.5 * fake, requires_grad=True)
+        loss = critic(fake).mean() - critic(real).mean() + 10 * penalty(mixed)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 5
+    assert torch.autograd.gradcheck(penalty, (torch.randn(2, 3, requires_grad=True, dtype=torch.double),))
+    with pytest.raises(ValueError, match="only_inputs"):
+        torch.autograd.grad(mixed.sum(), mixed, only_inputs=False)
+
+
+def test_saved_and_continued(tmp_path):
+    def make():
+        return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ELU(), nn.Linear(4, 1))
+
+    def step(model, optimizer):
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    torch.manual_seed(0)
+    x, model = torch.randn(10, 3), make()
+    optimizer = optim.Adam(model.parameters(), lr=0.01)
+    epoch = [step(model, optimizer) for _ in range(3)]
+    torch.save({"epoch": 3, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "loss": epoch}, tmp_path / "model.pt")
+    saved = torch.load(tmp_path / "model.pt", map_location="cpu")
+    again = make()
+    assert str(again.load_state_dict(saved["model"])) == "<All keys matched successfully>"
+    other = optim.Adam(again.parameters())
+    other.load_state_dict(saved["optimizer"])
+    assert [step(again, other) for _ in range(3)] == [step(model, optimizer) for _ in range(3)]
+
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="weights_only"):
+        torch.load(file)
+    file.seek(0)
+    assert torch.equal(torch.load(file, weights_only=False).eval()(x), model.eval()(x))
+    with pytest.raises(RuntimeError, match="PyTorch's own format"):
+        torch.load(io.BytesIO(b"PK\x03\x04..."))
+
+
+def test_files_that_would_run_code():
+    class Harmful:
+        def __reduce__(self):
+            return print, ("ran",)
+
+    for protocol in (2, 4, 5):
+        with pytest.raises(pickle.UnpicklingError, match="print"):
+            torch.load(io.BytesIO(pickle.dumps({"w": Harmful()}, protocol)))
+
+
+def test_devices():
+    x = torch.zeros(2, device=torch.device("cpu", 0))
+    assert x.device == torch.device("cpu") == "cpu" and x.device.type == "cpu" and not x.is_cuda and repr(x.device) == "device(type='cpu')"
+    for ask in (lambda: torch.device("cuda:0"), lambda: x.to("cuda"), lambda: torch.set_default_device("mps")):
+        with pytest.raises(RuntimeError, match="CPU only"):
+            ask()
+    assert not torch.backends.mps.is_available() and torch.cuda.device_count() == 0
+
+
+def test_constructors_of_older_scripts():
+    assert torch.Tensor(2, 3).shape == (2, 3) and torch.Tensor().shape == (0,) and torch.LongTensor(np.arange(3)).dtype == torch.int64
+    assert torch.Tensor([1, 2]).tolist() == [1.0, 2.0] and torch.Tensor([1, 2]).dtype == torch.float32
+    for bad in ((1.5,), (2, [1]), ("a",), (None,), (-1,)):
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            torch.Tensor(*bad)
+    with pytest.raises(TypeError):
+        torch.Tensor([1], dtype=torch.float64)
+    x = torch.randn(2)
+    assert x.type() == "torch.FloatTensor" and x.type(torch.float64).type() == "torch.DoubleTensor" and isinstance(x.shape, torch.Size)
+
+
+def test_short_names():
+    x = torch.tensor([[-1.0, 2.0], [3.0, -4.0]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: torch.dist(x, x * 2 + 1, 3) + x.clamp_min(-0.5).sum() + torch.clamp_max(x, 1).sum(), (x,))
+    assert torch.autograd.gradcheck(lambda x: (x.sum_to_size(1, 2) * x.sum_to_size((2,))).sum() + (x * 1).fill_diagonal_(5).square().sum(), (x,))
+    with pytest.raises(RuntimeError, match="sum_to_size"):
+        x.sum_to_size(3)
+    for shape, wrap in (((7, 3), True), ((7, 3), False), ((2, 5), True), ((3, 3, 3), False), ((0, 3), True), ((3, 0), True)):
+        want = np.zeros(shape)
+        np.fill_diagonal(want, 1, wrap=wrap) if want.size else None
+        assert (torch.zeros(shape).fill_diagonal_(1, wrap).numpy() == want).all()
+    rows = torch.ones(2, 2)
+    assert torch.vmap(torch.dot)(rows, rows).tolist() == [2.0, 2.0]
+
+
+def test_samplers_and_sequences():
+    weights = torch.tensor([1.0] * 5 + [0.0] * 5)
+    assert max(WeightedRandomSampler(weights, 50)) < 5 and sorted(WeightedRandomSampler(weights, 5, replacement=False)) == list(range(5))
+    assert sorted(SubsetRandomSampler([1, 5, 7])) == [1, 5, 7]
+    with pytest.raises(ValueError, match="num_samples"):
+        WeightedRandomSampler(weights, 0)
+    pieces = [torch.ones(n, 2) * n for n in (3, 1, 2)]
+    padded = pad_sequence(pieces, batch_first=True, padding_value=-1)
+    assert padded.shape == (3, 3, 2) and padded[1].tolist() == [[1, 1], [-1, -1], [-1, -1]]
+    assert pad_sequence(pieces, padding_side="left")[0, 1].tolist() == [0, 0]
+    assert all(torch.equal(a, b) for a, b in zip(pieces, unpad_sequence(padded, torch.tensor([3, 1, 2]), True), strict=True))
+    with pytest.raises(RuntimeError, match="pad_sequence"):
+        pad_sequence([])
+
+
+def test_captured_step_of_newer_names():
+    """The same bytes eager and replayed, of a step that uses what stands above."""
+    def make():
+        torch.manual_seed(0)
+        w = nn.Parameter(torch.randn(4, 4))
+        optimizer = optim.Adam([w], lr=0.1)
+
+        def step(x):
+            k = w * 1.0
+            k.fill_diagonal_(0.0)
+            y = (x @ k).to(x.device, torch.float32, True).contiguous(memory_format=torch.contiguous_format)
+            loss = torch.dist(y, x) + y.clamp_min(0.1).sum_to_size(1, 4).sum() + torch.clamp_max(y, 1).square().sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+        return step
+
+    x = torch.linspace(-1, 1, 20).view(5, 4)
+    eager, compiled = make(), torch.compile(make())
+    losses = [eager(x).item() for _ in range(4)]
+    assert losses == [compiled(x).item() for _ in range(4)] and losses[-1] < losses[0]
