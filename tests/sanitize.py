@@ -12,6 +12,7 @@ Relies on tests/samples.py, tests/programs.py and the sanitizers of gcc. The Mak
 
 import argparse
 import contextlib
+import faulthandler
 import inspect
 import os
 import random
@@ -24,7 +25,7 @@ import warnings
 
 NOT_CALLED = {  # files, the state of the process, and what runs without end
     "save", "load", "set_default_dtype", "set_engine", "set_num_threads", "set_record_lines", "set_cache_limit", "manual_seed", "while_loop",
-    "trace", "watch", "step", "show", "draw", "compile", "share_memory_", "data_ptr", "set_state", "repl", "breakpoint",
+    "trace", "watch", "step", "show", "draw", "compile", "share_memory_", "data_ptr", "set_state", "repl", "breakpoint", "combinations",
 }   # fmt: skip
 SHAPES = [(), (0,), (1,), (3,), (7,), (2, 3), (3, 3), (3, 1), (1, 4), (2, 0, 3), (2, 3, 4), (4, 17), (33, 5), (2, 1, 3, 2), (1, 1, 1, 1, 1), (2, 3, 5, 5)]
 DTYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
@@ -145,6 +146,7 @@ class Worker:
         self.h = Hostile(ag, np, seed)
         self.r = self.h.r
         signal.signal(signal.SIGALRM, self.too_long)
+        faulthandler.register(signal.SIGUSR1)
 
     @staticmethod
     def too_long(*_):
@@ -319,9 +321,10 @@ class Worker:
         made = self.call(f"nn.{name}", cls)
         if made is None:
             return
+        text = self.do(f"repr of nn.{name}", repr, made) or name
         for _ in range(3):
             args = [self.h.tensor(dtype=self.r.choice(["float32", "float32", "int64"])) for _ in range(self.r.choice([1, 1, 1, 2]))]
-            out = self.do(f"{made!r}"[:200], made, *args)
+            out = self.do(text[:200], made, *args)
             self.differentiate(name, out, [*self.leaves_of(args), *getattr(made, "parameters", list)()])
 
     # ---- all of it
@@ -396,7 +399,7 @@ def main():
     options = "detect_leaks=0:halt_on_error=1:exitcode=66:allocator_may_return_null=1:max_allocation_size_mb=400:detect_stack_use_after_return=0"
     environment = os.environ | {
         "LD_PRELOAD": preloaded(), "PYTHONMALLOC": "malloc", "ASAN_OPTIONS": options, "PYTHONPATH": f"{os.path.abspath(args.folder)}:{here}",
-        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=66", "OPENBLAS_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=66", "OPENBLAS_NUM_THREADS": "1",
         "AUTOGRAD_CY_LEVEL": os.environ.get("AUTOGRAD_CY_LEVEL", "v3"),
     }   # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
@@ -410,7 +413,9 @@ def main():
             try:
                 status = process.wait(max(1, end - time.time()))
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGABRT)              # PYTHONFAULTHANDLER: where it hangs
+                process.send_signal(signal.SIGUSR1)              # says where it hangs
+                time.sleep(2)
+                process.kill()
                 status = process.wait()
             if status:
                 bad += 1

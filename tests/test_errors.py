@@ -44,6 +44,7 @@ BAD = [  # name, what is done, kinds of exception, what the message must match (
         RuntimeError,
         ["matmul|dtype", "float32|Float|float", "float64|Double|double"],
     ),
+    ("logits that are no tensor", lambda: F("binary_cross_entropy_with_logits")(1.0, z(2), pos_weight=z(2)), TypeError, ["binary_cross", "float"]),
     ("einsum dtypes", lambda: ag.einsum("ij,jk->ik", z(2, 2), z(2, 2, dtype=ag.float64)), RuntimeError, ["einsum", "float32", "float64"]),
     ("tensordot dtypes", lambda: ag.tensordot(z(2, 2), z(2, 2, dtype=ag.uint8)), RuntimeError, ["dtype", "float32", "uint8"]),
     ("inner dtypes", lambda: ag.inner(z(2), z(2, dtype=ag.float64)), RuntimeError, ["dtype", "float32", "float64"]),

@@ -967,3 +967,12 @@ def test_functorch_45_compositions():
     assert F.vmap(F.grad(lambda t: t**3))(ag.tensor([1.0, 2.0])).tolist() == [3.0, 12.0]
     assert [v.item() for v in F.jvp(F.grad(lambda t: t**3), (x,), (ag.tensor(1.0, dtype=ag.float64),))] == [12.0, 12.0]
     assert F.grad(lambda a: a * F.grad(lambda b: a + b)(a))(x).item() == 1.0
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_gradient_of_an_empty_part(record):
+    """cat takes empty tensors of one dimension beside any others; their gradient was written as if it had the others' sizes."""
+    x, y = leaf(np.zeros(0)), leaf(np.ones((2, 3)))
+    gx, gy = ag.autograd.grad((ag.cat([x, y]) ** 2).sum(), (x, y), create_graph=record)
+    assert gx.shape == (0,)
+    assert gy.tolist() == [[2.0] * 3] * 2

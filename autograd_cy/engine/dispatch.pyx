@@ -494,6 +494,9 @@ cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
         out = power_of_number(a, b)
         if out != NULL:
             return out
+        if PyFloat_CheckExact(<object> b) and is_tensor(a) and (<Tensor> a).layout.flags & DENSE and (<Tensor> a).layout.numel < GRAIN \
+                and (<Tensor> a).dtype_ <= FLOAT64:
+            return binary_number(POW, &OPS[POW], <Tensor> a, PyFloat_AS_DOUBLE(<object> b))
     args[0], args[1] = a, b
     return elementwise(opcode, 2, args, NULL, NO_REDUCTION)
 
