@@ -22,6 +22,8 @@ cdef extern from *:
     typedef struct { long double value; double base, correction, root; long long n; } ag_power;
     /* The last correction of each beta: all parameters of a model share the step. */
     static _Thread_local ag_power ag_powers[2];     /* n = 0: none yet */
+    /* Not inlined: gcc would look at thread-local memory, which is a call, for every field again. */
+    static __attribute__((noinline)) ag_power *ag_last_powers(void) { return ag_powers; }
     """
     bint AG_EXTENDED
     ctypedef struct Power "ag_power":
@@ -30,7 +32,7 @@ cdef extern from *:
         double correction
         double root
         long long n
-    Power* ag_powers
+    Power* ag_last_powers() noexcept nogil
     float sqrtf(float x) noexcept nogil
     float fabsf(float x) noexcept nogil
     double fabs(double x) noexcept nogil
@@ -174,7 +176,7 @@ cdef void adam_all(int count, const Moments* at, array kind, const AdamNumbers* 
     cdef real size, scale2
     cdef real weight1 = <real> (1 - o.beta1)
     cdef bint near = weight1 < <real> 0.5    # torch.lerp starts from the nearer end
-    cdef Power* last = ag_powers             # once: each look at thread-local memory is a call
+    cdef Power* last = ag_last_powers()
     correct(last, o.beta1, step)
     correct(last + 1, o.beta2, step)
     size = <real> -(o.lr / last[0].correction)
