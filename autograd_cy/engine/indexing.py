@@ -10,7 +10,7 @@ from .index import index as index_rows
 from .index import index_put_, index_winners, nonzero
 from .modes import no_grad
 from .padding import need_tensor
-from .selection import where
+from .choose import where
 
 
 # ---- what was overwritten gets no gradient

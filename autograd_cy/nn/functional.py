@@ -7,7 +7,6 @@ Whatever the engine has with the same signature is its own function here, not a 
 from autograd_cy.array.dtypes import bool as bool_dtype
 from autograd_cy.array.dtypes import int64, uint8
 from autograd_cy.engine import creation
-from autograd_cy.engine.composed import prelu
 from autograd_cy.engine.convolve import (
     conv1d,
     conv2d,
@@ -18,7 +17,6 @@ from autograd_cy.engine.convolve import (
     fold,
     unfold,
 )
-from autograd_cy.engine.elementwise import celu as celu_row
 from autograd_cy.engine.elementwise import (
     celu_,
     elu,
@@ -47,7 +45,6 @@ from autograd_cy.engine.elementwise import (
     threshold_,
 )
 from autograd_cy.engine.elementwise import gelu as gelu_exact
-from autograd_cy.engine.elementwise import hardtanh as hardtanh_row
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
 from autograd_cy.engine.indexing import embedding
 from autograd_cy.engine.joins import chunk
@@ -84,7 +81,7 @@ from autograd_cy.engine.pooling import (
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
 from autograd_cy.engine.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
-from autograd_cy.engine.selection import clamp, clamp_, where
+from autograd_cy.engine.choose import celu, hardtanh, prelu, where
 from autograd_cy.engine.tensor import Tensor
 
 from .attending import scaled_dot_product_attention
@@ -139,24 +136,6 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 def softmin(input: Tensor, dim: int) -> Tensor:
     """softmax(-x) along dim."""
     return softmax(-input, dim)
-
-
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x where x > 0, alpha * (exp(x / alpha) - 1) elsewhere. Raises RuntimeError for alpha = 0."""
-    if alpha == 0:
-        raise RuntimeError("celu: alpha cannot be 0")
-    return celu_row(input, alpha, inplace)
-
-
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x limited to [min_val, max_val]; the gradient at the bounds is 0. Raises ValueError for crossed bounds."""
-    if min_val > max_val:
-        raise ValueError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
-    if not input.is_floating_point():
-        if input.dtype == bool_dtype or (input.dtype == uint8 and min(min_val, max_val) < 0):
-            raise RuntimeError(f"hardtanh: not defined for {input.dtype} with these limits")
-        return clamp_(input, int(min_val), int(max_val)) if inplace else clamp(input, int(min_val), int(max_val))
-    return hardtanh_row(input, min_val, max_val, inplace)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:

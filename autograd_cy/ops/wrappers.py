@@ -10,24 +10,11 @@ _FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table by autograd_cy/ops/w
 
 from cpython.object cimport PyObject
 
-from autograd_cy.engine.dispatch cimport binary, elementwise, inplace, inplace_with, unary, unary_with
+from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace, inplace_with, unary, unary_with
 from autograd_cy.engine.node cimport NO_REDUCTION
-from autograd_cy.engine.shape cimport own
-from autograd_cy.engine.tensor cimport is_tensor
+from autograd_cy.engine.shape cimport need_tensor, own
 
 from autograd_cy.engine.tensor import OPCODES
-
-
-cdef object combined(str name, object result):
-    if result is NotImplemented:
-        raise TypeError(f"{name}: expected tensors (or a tensor and a number)")
-    return result
-
-
-cdef int need_tensor(object x, str name) except -1:
-    if not is_tensor(<PyObject*> x):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
-    return 0
 
 
 cdef tuple named(str name, str signature, str doc, object function, object in_place):
@@ -60,11 +47,11 @@ def _binary(str name, str doc):
     cdef str place = name + "_"
 
     def function(input, other):
-        return combined(name, own(binary(opcode, <PyObject*> input, <PyObject*> other)))
+        return combined(name, binary(opcode, <PyObject*> input, <PyObject*> other))
 
     def in_place(input, other):
         need_tensor(input, place)
-        return combined(place, own(inplace(opcode, <PyObject*> input, <PyObject*> other)))
+        return combined(place, inplace(opcode, <PyObject*> input, <PyObject*> other))
 
     return named(name, "(input, other)", doc + "; a is `input`, b is `other`.", function, in_place)
 """
@@ -101,7 +88,7 @@ def {name}({inputs}{signature}):
     """{doc}"""
     cdef PyObject* args[{n}]
 {attrs}    {pointers}
-    return combined("{name}", own(elementwise({NAME}, {n}, args, {attrs_pointer}, NO_REDUCTION)))
+    return combined("{name}", elementwise({NAME}, {n}, args, {attrs_pointer}, NO_REDUCTION))
 
 
 def {name}_({inputs}{signature}):
@@ -109,7 +96,7 @@ def {name}_({inputs}{signature}):
     cdef PyObject* args[{n}]
     need_tensor({first}, "{name}_")
 {attrs}    {pointers}
-    return combined("{name}_", own(inplace_with({NAME}, {n}, args, {attrs_pointer})))
+    return combined("{name}_", inplace_with({NAME}, {n}, args, {attrs_pointer}))
 '''
 
 
@@ -124,7 +111,7 @@ def _several(row, values):
 
 def parameters(row):
     """The attributes of a row as parameters: [(name, text of the default or None)]."""
-    defaults = [None] * (len(row.attrs) - len(row.defaults)) + [f"{value:g}" for value in row.defaults]
+    defaults = [None] * (len(row.attrs) - len(row.defaults)) + [repr(float(value)) for value in row.defaults]
     return list(zip(row.attrs, defaults, strict=True))
 
 
@@ -147,7 +134,6 @@ def function_module():
             values["call"] = f"unary({values['NAME']}, <PyObject*> input)"
             values["plain_signature"] = values["signature"]
             if row.attrs:
-                values["attrs"] = f'    need_tensor(input, "{row.name}")\n' + values["attrs"]
                 values["call"] = f"unary_with({values['NAME']}, <PyObject*> input, <PyObject*> attrs)"
             if row.inplace:
                 values["signature"] += ", inplace=False"
