@@ -18,6 +18,7 @@ from autograd_cy.engine.tensor import OPCODES
 cdef int ADD = OPCODES["add"], SUB = OPCODES["sub"], WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
 cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], PRELU = OPCODES["prelu"], ISCLOSE = OPCODES["isclose"]
 cdef int POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"], CELU = OPCODES["celu"], HARDTANH = OPCODES["hardtanh"]
+cdef int GELU = OPCODES["gelu"], GELU_TANH = OPCODES["gelu_tanh"]
 cdef object INF = float("inf")
 cdef tuple LARGEST = (3.4028234663852886e38, 1.7976931348623157e308)      # of float32, float64
 
@@ -158,6 +159,15 @@ def celu(input, alpha=1.0, inplace=False):
     if alpha == 0:
         raise RuntimeError("celu: alpha cannot be 0")
     return with_attrs(CELU, input, (float(alpha),), inplace)
+
+
+def gelu(input, approximate="none"):
+    """x times the standard normal distribution function of x; approximate="tanh": by its tanh approximation."""
+    if approximate == "none":
+        return own(unary(GELU, <PyObject*> input))
+    if approximate == "tanh":
+        return own(unary(GELU_TANH, <PyObject*> input))
+    raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):

@@ -304,40 +304,44 @@ cdef bint spread_tensor(Tensor t, Layout* full, char* place) noexcept:
 cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
     """Whether all operands are tensors of one floating-point dtype, which the row computes in, and of one small dense layout (a mask
     that comes first aside, which is bool); among few elements also numbers, and tensors that broadcast."""
-    cdef Tensor x, t
+    cdef Layout* full
+    cdef Layout* layout
     cdef double number
-    cdef int i, kind, first = 1 if info.bool_first else 0
+    cdef int i, kind, dtype, first = 1 if info.bool_first else 0
+    cdef bint few
     d.like = NULL
     for i in range(first, n):
         if is_tensor(args[i]) and (d.like == NULL or (<Tensor> args[i]).layout.ndim > (<Tensor> d.like).layout.ndim):
             d.like = args[i]
     if d.like == NULL or not small_dense(info, <Tensor> d.like):
         return False
-    x = <Tensor> d.like
+    full, dtype = (<Tensor> d.like).layout, (<Tensor> d.like).dtype_
+    few = full.numel <= FEW
     for i in range(n):
+        d.given[i].tensor = NULL
         if is_tensor(args[i]):
-            t = <Tensor> args[i]
-            if t.dtype_ != (BOOL if i < first else x.dtype_):
+            if (<Tensor> args[i]).dtype_ != (BOOL if i < first else dtype):
                 return False
             d.given[i].tensor = args[i]
-            d.p[i + 1] = t.data
-            if t.layout == x.layout:
+            d.p[i + 1] = (<Tensor> args[i]).data
+            layout = (<Tensor> args[i]).layout
+            if layout == full:
                 continue
-            if i < first or x.layout.numel > FEW or recording():
+            if i < first or not few or recording():
                 return False
-            if t.layout.numel == 1 and t.layout.ndim <= x.layout.ndim:
-                number = (<float*> t.data)[0] if t.dtype_ == FLOAT32 else (<double*> t.data)[0]
-                spread(number, x.dtype_, x.layout.numel, d.spread[i])
-            elif not spread_tensor(t, x.layout, <char*> d.spread[i]):
-                return False
+            if layout.numel != 1 or layout.ndim > full.ndim:
+                if not spread_tensor(<Tensor> args[i], full, <char*> d.spread[i]):
+                    return False
+                d.p[i + 1] = <char*> d.spread[i]
+                continue
+            number = (<float*> d.p[i + 1])[0] if dtype == FLOAT32 else (<double*> d.p[i + 1])[0]
         else:
             kind = plain_number(args[i], &number)
-            if kind < 0 or i < first or x.layout.numel > FEW or recording():
+            if kind < 0 or i < first or not few or recording():
                 return False
-            d.given[i].tensor = NULL
             d.given[i].number = number
             d.given[i].kind = kind
-            spread(number, x.dtype_, x.layout.numel, d.spread[i])
+        spread(number, dtype, full.numel, d.spread[i])
         d.p[i + 1] = <char*> d.spread[i]
     return True
 
@@ -345,12 +349,13 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
 cdef PyObject* run_dense(int opcode, OpInfo* info, int n, Dense* d, PyObject* attrs) except NULL:
     """The fast path of rows with three operands, or with numbers in unusual places."""
     cdef double values[4]
-    cdef Tensor x = <Tensor> d.like
+    cdef Layout* layout = (<Tensor> d.like).layout
+    cdef int dtype = (<Tensor> d.like).dtype_
     cdef PyObject* out
     read_attrs(info, attrs, values)
-    out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
+    out = tensor_new(layout, BOOL if info.bool_result else dtype)
     d.p[0] = (<Tensor> out).data
-    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, d.p, values)
+    run_loop(info.loop, dtype, ALL_VECTORS, layout.numel, d.p, values)
     if not info.bool_result:
         record_elementwise(opcode, out, n, d.given, d.given, attrs, NO_REDUCTION)
     return out
@@ -504,8 +509,7 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
     cdef OpInfo* info = &OPS[opcode]
     cdef unsigned int mask = 0
     cdef bint needed = False
-    cdef PyObject* o
-    cdef Node node
+    cdef PyObject* node
     cdef int i
     for i in range(n):
         if given[i].tensor != NULL and wants_grad(<Tensor> given[i].tensor) and info.dloop[i] >= 0:
@@ -516,23 +520,22 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
     for i in range(n):
         if used[i].tensor == NULL:                # numbers are kept even where no rule needs them: the graph can be run again
             mask |= <unsigned int> 1 << i
-    o = node_bare(opcode, n, mask)
-    node = <Node> o
+    node = node_bare(opcode, n, mask)
     for i in range(n):
         if given[i].tensor != NULL:
-            set_edge(&node.edges[i], <Tensor> given[i].tensor)
+            set_edge(&(<Node> node).edges[i], <Tensor> given[i].tensor)
         else:
-            no_edge(&node.edges[i])
+            no_edge(&(<Node> node).edges[i])
         if used[i].tensor == NULL:
-            save_number(node, i, used[i].number, used[i].kind)
+            save_number(<Node> node, i, used[i].number, used[i].kind)
         elif mask >> i & 1:
-            save_tensor(node, i, <Tensor> used[i].tensor)
+            save_tensor(<Node> node, i, <Tensor> used[i].tensor)
     if mask >> n & 1:
-        save_tensor(node, n, <Tensor> out)
-    keep_attrs(o, attrs)
-    node.reduction = reduction
-    remember_line(node)
-    set_history(out, o, 0)
+        save_tensor(<Node> node, n, <Tensor> out)
+    keep_attrs(node, attrs)
+    (<Node> node).reduction = reduction
+    remember_line(<Node> node)
+    set_history(out, node, 0)
     return 0
 
 

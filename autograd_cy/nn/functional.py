@@ -21,7 +21,6 @@ from autograd_cy.engine.elementwise import (
     celu_,
     elu,
     elu_,
-    gelu_tanh,
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -44,7 +43,6 @@ from autograd_cy.engine.elementwise import (
     threshold,
     threshold_,
 )
-from autograd_cy.engine.elementwise import gelu as gelu_exact
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
 from autograd_cy.engine.indexing import embedding
 from autograd_cy.engine.joins import chunk
@@ -81,7 +79,7 @@ from autograd_cy.engine.pooling import (
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
 from autograd_cy.engine.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
-from autograd_cy.engine.choose import celu, hardtanh, prelu, where
+from autograd_cy.engine.choose import celu, gelu, hardtanh, prelu, where
 from autograd_cy.engine.tensor import Tensor
 
 from .attending import scaled_dot_product_attention
@@ -122,15 +120,6 @@ __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", 
            "rms_norm", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss",
            "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
            "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample"]
-
-
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x * Phi(x), Phi the normal distribution function; "tanh": its usual approximation."""
-    if approximate == "none":
-        return gelu_exact(input)
-    if approximate == "tanh":
-        return gelu_tanh(input)
-    raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
 
 
 def softmin(input: Tensor, dim: int) -> Tensor:
