@@ -6,7 +6,8 @@
 from cpython.object cimport PyObject
 
 from autograd_cy.array.dtype cimport FLOAT64
-from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace, inplace_with, unary, unary_with
+from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
+from autograd_cy.engine.dispatch cimport inplace as binary_
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
@@ -44,14 +45,14 @@ def add_(input, other, *, alpha=1):
     """In place: a + alpha * b."""
     need_tensor(input, "add_")
     other = times(other, alpha)
-    return combined("add_", inplace(ADD, <PyObject*> input, <PyObject*> other))
+    return combined("add_", binary_(ADD, <PyObject*> input, <PyObject*> other))
 
 
 def sub_(input, other, *, alpha=1):
     """In place: a - alpha * b."""
     need_tensor(input, "sub_")
     other = times(other, alpha)
-    return combined("sub_", inplace(SUB, <PyObject*> input, <PyObject*> other))
+    return combined("sub_", binary_(SUB, <PyObject*> input, <PyObject*> other))
 
 
 def pow_row(a, b):

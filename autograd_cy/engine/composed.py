@@ -5,7 +5,6 @@ Relies on elementwise functions, choose.pyx. methods.py makes methods of them, t
 
 from . import elementwise
 from .creation import capturing
-from .elementwise import eq
 from .reduce import norm
 from .choose import clamp_, isclose, where
 from .tensor import Tensor

@@ -5,7 +5,7 @@ Relies on every module of operations. The package's __init__ imports it; functio
 
 import copy
 
-from ..array.dtypes import DTYPES, DType, as_dtype
+from ..array.dtypes import DTYPES, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
@@ -193,7 +193,8 @@ UNARY = [name for name in _ELEMENTWISE if TABLE[name].inputs == ("x",) and TABLE
 METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
-    add, sub, add_, sub_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, view_as, reshape_as, expand_as,
+    add, sub, add_, sub_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, view_as, reshape_as,
+    expand_as,
     broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
     isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, prelu, composed.float_power,
