@@ -27,7 +27,7 @@ from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.function import custom_op
 from .engine.arrange import (
     atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, cartesian_prod, column_stack, combinations, diag,
-    diag_embed, diagflat, diagonal_scatter, dsplit, dstack, flip, fliplr, flipud, hsplit, hstack, meshgrid, ravel, repeat_interleave, roll,
+    diag_embed, diagflat, diagonal_scatter, dsplit, dstack, flip, fliplr, flipud, hsplit, hstack, meshgrid, repeat_interleave, roll,
     rot90, select_scatter, slice_scatter, tensor_split, tile, tril, tril_indices, triu, triu_indices, vsplit, vstack,
 )
 from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add
@@ -41,7 +41,7 @@ from .engine.making import (
     empty_strided, frombuffer, get_rng_state, initial_seed, logspace, multinomial, normal, poisson, randint_like, scalar_tensor, seed,
     set_rng_state,
 )
-from .engine.methods import add, broadcast_to, div, from_dlpack, sub
+from .engine.methods import add, div, from_dlpack, sub
 from .engine.linear_names import (
     cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
     slogdet, svd, triangular_solve,
@@ -64,7 +64,8 @@ from .engine.scipy_functions import i0
 from .engine.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
 from .engine.selection import clamp, masked_fill, where
 from .engine.shape import (
-    adjoint, clone, detach, expand, flatten, movedim, narrow, permute, reshape, select, squeeze, t, transpose, unflatten, unsqueeze,
+    adjoint, broadcast_to, clone, detach, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze, t, transpose,
+    unflatten, unsqueeze,
 )
 from .engine.sorting import argsort, bucketize, kthvalue, median, mode, msort, nanmedian, searchsorted, sort, topk
 from .engine.statistics import (

@@ -195,11 +195,6 @@ def atleast_3d(tensor):
     return tensor if len(sizes) >= 3 else shape.reshape(tensor, ((1, 1, 1), (1, *sizes, 1), (*sizes, 1))[len(sizes)])
 
 
-def ravel(input):
-    """One dimension, row by row: a view where possible."""
-    return shape.reshape(input, -1)
-
-
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to. Raises RuntimeError where they don't."""
     shapes = [(s,) if hasattr(s, "__index__") else tuple(s) for s in shapes]

@@ -137,26 +137,6 @@ def type_as(self, other):
     return shape.convert(self, other.dtype)
 
 
-def view_as(self, other):
-    """A view in the shape of `other`."""
-    return shape.view(self, other.shape)
-
-
-def reshape_as(self, other):
-    """In the shape of `other`."""
-    return shape.reshape(self, other.shape)
-
-
-def expand_as(self, other):
-    """Expanded to the shape of `other`."""
-    return shape.expand(self, other.shape)
-
-
-def broadcast_to(input, size):
-    """Expanded to a shape, without copying."""
-    return shape.expand(input, tuple(size))
-
-
 # ---- Python's protocols
 
 def _copied(self):
@@ -245,8 +225,8 @@ UNARY = [name for name in _ELEMENTWISE if TABLE[name].inputs == ("x",) and TABLE
 METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
-    add, sub, add_, sub_, div, div_, fill_, zero_, uniform_, normal_, detach_, to, type_as, view_as, reshape_as, expand_as,
-    broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
+    add, sub, add_, sub_, div, div_, fill_, zero_, uniform_, normal_, detach_, to, type_as, shape.view_as, shape.reshape_as,
+    shape.expand_as, shape.broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
     composed.isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, composed.prelu, composed.float_power,
     composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
@@ -300,7 +280,7 @@ METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
 METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
     arrange.repeat, arrange.tile, arrange.repeat_interleave, arrange.flip, arrange.fliplr, arrange.flipud, arrange.roll, arrange.rot90,
-    arrange.ravel, arrange.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, arrange.diag, arrange.diag_embed, arrange.diagflat,
+    shape.ravel, arrange.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, arrange.diag, arrange.diag_embed, arrange.diagflat,
     arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, arrange.tril, arrange.triu, arrange.tril_, arrange.triu_,
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
     gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,

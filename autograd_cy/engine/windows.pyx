@@ -15,7 +15,7 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.array.storage cimport FOREIGN
 from autograd_cy.engine.operands cimport contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
-from autograd_cy.engine.shape cimport axis_of, fill_one, need_tensor, own, read_shape, view_of
+from autograd_cy.engine.shape cimport axis_of, fill_one, need_tensor, own, read_shape, view_of, view_with
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias
 from autograd_cy.kernels.table cimport K
 
@@ -198,6 +198,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     cdef int ndim = a.layout.ndim
     cdef int first, second, i, n = 0
     cdef Py_ssize_t shift = offset, length, start = 0
+    cdef Py_ssize_t attrs[3]
     if ndim < 2:
         raise IndexError(f"diagonal: expected at least 2 dimensions, got shape {a.shape}")
     first, second = axis_of(dim1, ndim, "diagonal"), axis_of(dim2, ndim, "diagonal")
@@ -214,8 +215,8 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         length = min(a.layout.dims[first] + max(shift, -a.layout.dims[first]), a.layout.dims[second])
         start = -shift * strides_of(a.layout)[first] if length > 0 else 0
     shape[n], strides[n] = max(length, 0), strides_of(a.layout)[first] + strides_of(a.layout)[second]
-    return view_of(a, layout_strided(n + 1, shape, strides), a.data + start * itemsize_of(a.dtype_), DIAGONAL,
-                   (shift, first, second) if wants_grad(a) else None)
+    attrs[0], attrs[1], attrs[2] = shift, first, second
+    return view_of(a, layout_strided(n + 1, shape, strides), a.data + start * itemsize_of(a.dtype_), DIAGONAL, 3, attrs)
 
 
 def diagonal_back(g, shape, offset, dim1, dim2):
@@ -238,6 +239,7 @@ def unfold(input, dimension, size, step):
     cdef int axis = axis_of(dimension, ndim, "unfold")
     cdef Py_ssize_t length = size, by = step
     cdef Py_ssize_t n = a.layout.dims[axis] if ndim else 1
+    cdef Py_ssize_t attrs[3]
     cdef int i
     if not 0 <= length <= n:
         raise RuntimeError(f"unfold: size must lie between 0 and the size {n} of dim {axis} of shape {a.shape}, got {length}")
@@ -251,7 +253,8 @@ def unfold(input, dimension, size, step):
     if ndim:
         shape[axis] = (n - length) // by + 1
         strides[axis] = strides[axis] * by if shape[axis] > 1 else strides[axis]
-    return view_of(a, layout_strided(ndim + 1, shape, strides), a.data, UNFOLD, (axis, length, by) if wants_grad(a) else None)
+    attrs[0], attrs[1], attrs[2] = axis, length, by
+    return view_of(a, layout_strided(ndim + 1, shape, strides), a.data, UNFOLD, 3, attrs)
 
 
 def unfold_back(g, shape, dimension, size, step):
@@ -297,10 +300,10 @@ def as_strided(input, size, stride, storage_offset=None):
         raise RuntimeError(f"as_strided: size {tuple(size)}, stride {tuple(stride)} and offset {offset} leave the storage of "
                            f"{a.storage.nbytes // itemsize_of(a.dtype_)} elements")
     if not wants_grad(a):
-        return view_of(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, None)
+        return view_with(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, ())
     attrs = ((a.shape, strides_tuple(a.layout)), (tuple(size), tuple(stride), offset - here))
     layout_decref(base_layout(attrs[0]))          # refuses now what has no gradient
-    return view_of(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, attrs)
+    return view_with(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, attrs)
 
 
 cdef Py_ssize_t LARGEST = <Py_ssize_t> 1 << 40        # elements that a window may be away

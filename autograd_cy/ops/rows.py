@@ -17,6 +17,7 @@ class Row(NamedTuple):
     converted first.
     result: "same", "bool", or "int" where the output's dtype is not the one computed in.
     types: inputs whose dtype is fixed, e.g. {"c": "bool"}.
+    ints: whether its attributes (or its only one, a tuple) are integers, which nodes keep as such (node_with_ints).
     inplace: whether its function takes `inplace`, as those of torch.nn.functional do.
     doc: one line with the formula. special: one line about points where the derivative is a convention.
     """
@@ -36,6 +37,7 @@ class Row(NamedTuple):
     defaults: tuple = ()
     public: bool = True
     inplace: bool = False
+    ints: bool = False
 
     @property
     def has_form_in_place(self):

@@ -17,15 +17,15 @@ def _one(dim, start, length):
 
 # ---- views and copies: index is a tuple with (start, length, step) per axis, or (None, None, None) for a whole one
 
-op("reshape", "x", kind="view", attrs="shape", dx=lambda g, x_shape: reshape(g, x_shape), doc="the same elements in another shape")
-op("permute", "x", kind="view", attrs="order", doc="axes in another order",
+op("reshape", "x", kind="view", ints=True, attrs="shape", dx=lambda g, x_shape: reshape(g, x_shape), doc="the same elements in another shape")
+op("permute", "x", kind="view", ints=True, attrs="order", doc="axes in another order",
    dx=lambda g, order: permute(g, tuple(sorted(range(len(order)), key=order.__getitem__))))
-op("expand", "x", kind="view", attrs="shape", dx=lambda g, x_shape: sum_to(g, x_shape), doc="repeated along axes of size 1, without copying")
+op("expand", "x", kind="view", ints=True, attrs="shape", dx=lambda g, x_shape: sum_to(g, x_shape), doc="repeated along axes of size 1, without copying")
 op("slice", "x", kind="view", attrs="index shape", dx=lambda g, x_shape, index: unslice(g, x_shape, index),
    doc="start:stop:step along each axis, in the given shape (axes of size 1 dropped or added)")
-op("select", "x", kind="view", attrs="dim index", dx=lambda g, x_shape, dim, index: unslice(g, x_shape, _one(dim, index, 1)),
+op("select", "x", kind="view", ints=True, attrs="dim index", dx=lambda g, x_shape, dim, index: unslice(g, x_shape, _one(dim, index, 1)),
    doc="the slice at index of one axis, without the axis")
-op("narrow", "x", kind="view", attrs="dim start length", dx=lambda g, x_shape, dim, start, length: unslice(g, x_shape, _one(dim, start, length)),
+op("narrow", "x", kind="view", ints=True, attrs="dim start length", dx=lambda g, x_shape, dim, start, length: unslice(g, x_shape, _one(dim, start, length)),
    doc="neighbouring slices of one axis")
 op("unslice", "x", attrs="shape index", dx=lambda g, x_shape, index: slice(g, index, x_shape), doc="x placed at a slice of zeros")
 op("as_strided", "x", kind="view", attrs="base view", dx=lambda g, base, view: as_strided_back(g, base, view),
@@ -41,9 +41,9 @@ op("concatenate", "*xs", attrs="sizes dim", dxs=lambda g, sizes, dim: pieces(g, 
 op("pieces", "x", kind="view", attrs="sizes dim", dx=lambda gs, sizes, dim: concatenate(gs, dim), doc="consecutive parts along dim")
 op("unbind", "x", kind="view", attrs="count dim", dx=lambda gs, dim: stack(gs, dim), doc="the slices of one axis, without the axis")
 
-op("diagonal", "x", kind="view", attrs="offset dim1 dim2", doc="elements (i, i + offset) of two dimensions, as the last one",
+op("diagonal", "x", kind="view", ints=True, attrs="offset dim1 dim2", doc="elements (i, i + offset) of two dimensions, as the last one",
    dx=lambda g, x_shape, offset, dim1, dim2: diagonal_back(g, x_shape, offset, dim1, dim2))
-op("unfold", "x", kind="view", attrs="dimension size step", doc="slices of a dimension, which may overlap, as the last one",
+op("unfold", "x", kind="view", ints=True, attrs="dimension size step", doc="slices of a dimension, which may overlap, as the last one",
    dx=lambda g, x_shape, dimension, size, step: unfold_back(g, x_shape, dimension, size, step))
 op("triangle", "x", attrs="diagonal lower", dx=lambda g, diagonal, lower: triangle(g, diagonal, lower),
    doc="x with zeros above (lower) or below a diagonal of its last two dimensions")
