@@ -124,9 +124,9 @@ cdef inline PyObject* node_bare(int opcode, int n_edges, unsigned int mask) exce
     return node_of_size(opcode, n_edges, EDGE_WORDS * n_edges + SAVED_WORDS * ag_bits[mask & 31])
 
 
-cdef inline PyObject* node_with_ints(int opcode, int n, const Py_ssize_t* ints) except NULL:
-    """A node of one edge, which the caller sets, whose attributes are integers: a tuple of them is made when somebody asks."""
-    cdef PyObject* o = node_of_size(opcode, 1, EDGE_WORDS + n)
+cdef inline PyObject* node_with_ints(int opcode, int n_edges, int n, const Py_ssize_t* ints) except NULL:
+    """As node_bare, with attributes that are integers (Row.ints): a tuple of them is made when somebody asks."""
+    cdef PyObject* o = node_of_size(opcode, n_edges, EDGE_WORDS * n_edges + n)
     cdef int i
     for i in range(n):
         (<Py_ssize_t*> (<Node> o).saved)[i] = ints[i]

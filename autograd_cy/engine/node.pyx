@@ -33,10 +33,11 @@ cdef enum:
 cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
 cdef bint draining = False
 at_record.mode = RECORD_LINES
-# Of rows whose attributes may be integers in the node: 1 where these are the one attribute that there is, 2 where they are several.
-cdef char SINGLE[MAX_OPS]
+# Of every row: Row.ints, and whether a tuple comes before them.
+cdef signed char INTS[MAX_OPS]
+cdef bint TUPLE_FIRST[MAX_OPS]
 for _i, _row in enumerate(TABLE.values()):
-    SINGLE[_i] = 0 if not _row.ints else 1 if len(_row.attrs) == 1 else 2
+    INTS[_i], TUPLE_FIRST[_i] = _row.ints, len(_row.attrs) > _row.ints
 cdef int CUSTOM_ = CUSTOM
 
 
@@ -126,11 +127,11 @@ cdef tuple attributes_of(Node node):
     cdef tuple ints
     cdef int i
     if node.attrs == NULL:
-        if not SINGLE[node.opcode]:
+        if INTS[node.opcode] < 0:
             return ()
-        ints = tuple([(<Py_ssize_t*> node.saved)[i] for i in range(node.room - EDGE_WORDS)])
-        if SINGLE[node.opcode] == 1:
-            ints = (ints,)
+        ints = tuple([(<Py_ssize_t*> node.saved)[i] for i in range(node.room - EDGE_WORDS * node.n_edges)])
+        if TUPLE_FIRST[node.opcode]:
+            ints = (ints[:len(ints) - INTS[node.opcode]], *ints[len(ints) - INTS[node.opcode]:])
         Py_INCREF(ints)
         node.attrs = <PyObject*> ints
     return <tuple> node.attrs

@@ -143,14 +143,12 @@ cdef int plain_ints(PyObject** args, Py_ssize_t n, Py_ssize_t* ints) noexcept:
 
 # Functions f(x, *ints) enter here: Cython packs *ints in a tuple, 40 ns. `make` makes the result, or None where something is wrong,
 # which f itself will then say.
-ctypedef object (*Maker)(Tensor x, int n, Py_ssize_t* ints)
-
 cdef struct Quick:
     PyObject* function
     Maker make
     ag_call general
 
-cdef Quick quick[8]
+cdef Quick quick[16]
 
 
 cdef PyObject* quick_call(PyObject* f, PyObject** args, size_t nargsf, PyObject* names) except NULL:
@@ -198,8 +196,19 @@ cdef object shown(Tensor x, Layout* layout, char* data, PyObject* node):
 cdef object view_of(Tensor x, Layout* layout, char* data, int opcode, int n, const Py_ssize_t* ints):
     cdef PyObject* node = NULL
     if wants_grad(x) and grad_enabled():
-        node = node_with_ints(opcode, n, ints)
+        node = node_with_ints(opcode, 1, n, ints)
     return shown(x, layout, data, node)
+
+
+cdef object made_of(Tensor x, object out, int opcode, int n, const Py_ssize_t* ints):
+    """out, computed from x."""
+    cdef PyObject* node
+    if wants_grad(x) and grad_enabled():
+        node = node_with_ints(opcode, 1, n, ints)
+        set_edge(&(<Node> node).edges[0], x)
+        remember_line(<Node> node)
+        set_history(<PyObject*> out, node, 0)
+    return out
 
 
 cdef object view_with(Tensor x, Layout* layout, char* data, int opcode, tuple attrs):
