@@ -10,7 +10,7 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
+    arrange, backward, blocks, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
     making, manners, matrix_products, named_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting,
     statistics, types, windows,
 )
@@ -83,26 +83,6 @@ def type_(self, dtype=None, non_blocking=False):
 def type_as(self, other):
     """In the dtype of `other`."""
     return shape.convert(self, other.dtype)
-
-
-def view_as(self, other):
-    """A view in the shape of `other`."""
-    return shape.view(self, other.shape)
-
-
-def reshape_as(self, other):
-    """In the shape of `other`."""
-    return shape.reshape(self, other.shape)
-
-
-def expand_as(self, other):
-    """Expanded to the shape of `other`."""
-    return shape.expand(self, other.shape)
-
-
-def broadcast_to(input, size):
-    """Expanded to a shape, without copying."""
-    return shape.expand(input, tuple(size))
 
 
 # ---- Python's protocols
@@ -193,9 +173,8 @@ UNARY = [name for name in _ELEMENTWISE if TABLE[name].inputs == ("x",) and TABLE
 METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
-    add, sub, add_, sub_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, view_as, reshape_as,
-    expand_as,
-    broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
+    add, sub, add_, sub_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, shape.view_as,
+    shape.reshape_as, shape.expand_as, shape.broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
     isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, prelu, composed.float_power,
     composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
@@ -248,9 +227,9 @@ METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
 
 METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
-    arrange.repeat, arrange.tile, arrange.repeat_interleave, arrange.flip, arrange.fliplr, arrange.flipud, arrange.roll, arrange.rot90,
-    arrange.ravel, arrange.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, arrange.diag, arrange.diag_embed, arrange.diagflat,
-    arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, arrange.tril, arrange.triu, arrange.tril_, arrange.triu_,
+    blocks.repeat, blocks.tile, arrange.repeat_interleave, blocks.flip, arrange.fliplr, arrange.flipud, blocks.roll, blocks.rot90,
+    shape.ravel, joins.tensor_split, joins.hsplit, joins.vsplit, joins.dsplit, windows.diag, windows.diag_embed, arrange.diagflat,
+    arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, blocks.tril, blocks.triu, arrange.tril_, arrange.triu_,
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
     gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
     gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
@@ -287,7 +266,8 @@ FUNCTIONS.update({
     "index_fill": index.index_fill, "as_strided": windows.strided_copy, "as_strided_back": windows.as_strided_back,
     "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
     "cross_entropy_back": losses.cross_entropy_back, "output_shapes": joins.output_shapes, "clone": shape.clone,
-    "diagonal_back": windows.diagonal_back, "unfold_back": windows.unfold_back, "triangle": joins.triangle, "stack": joins.stack,
+    "diagonal_back": windows.diagonal_back, "unfold_back": windows.unfold_back, "triangle": blocks.triangle, "stack": joins.stack,
+    "diagonal": windows.diagonal, "unbind": joins.unbind, "flip": blocks.flip, "roll": blocks.roll, "pad": blocks.padded,
     "scatter_kept": indexing.scatter_kept, "index_kept": indexing.index_kept, "scatter_zero": gather.scatter_zero,
     "scatter_dx": indexing.scatter_dx, "scatter_dv": indexing.scatter_dv,
     "embedding_back": indexing.embedding_back,

@@ -53,7 +53,7 @@ from autograd_cy.engine.losses import (
     l1_loss,
     mse_loss,
 )
-from autograd_cy.engine.padding import pad
+from autograd_cy.engine.blocks import pad
 from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from autograd_cy.engine.pooling import (
     adaptive_avg_pool1d,
