@@ -27,7 +27,7 @@ from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.elementwise import maximum, minimum, sqrt
 from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.modes import no_grad
-from autograd_cy.engine.shape import convert, expand, permute, unsqueeze
+from autograd_cy.engine.shape import convert, expand, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_number
 
@@ -48,7 +48,7 @@ cdef extern from *:
 cdef int SUM = OPCODES["sum"], MEAN = OPCODES["mean"], PROD = OPCODES["prod"], AMAX = OPCODES["amax"], AMIN = OPCODES["amin"]
 cdef int MAX = OPCODES["max"], MIN = OPCODES["min"], VAR = OPCODES["var"], STD = OPCODES["std"]
 cdef int LOGSUMEXP = OPCODES["logsumexp"], NORM = OPCODES["norm"], SOFTMAX = OPCODES["softmax"]
-cdef int NANSUM = OPCODES["nansum"], SUM_WITHOUT_NAN = routine_number("scans.nansum")
+cdef int NANSUM = OPCODES["nansum"], SUM_WITHOUT_NAN = routine_number("scans.nansum"), SOFTMAX_ALONG = routine_number("rows.softmax")
 cdef int LOG_SOFTMAX = OPCODES["log_softmax"]
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
@@ -370,46 +370,38 @@ def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=Non
 
 # ---- softmax
 
-cdef object rows_last(Tensor x, int axis):
-    """x with `axis` moved to the end, contiguous; no history."""
-    cdef int i
-    if axis != x.layout.ndim - 1:
-        x = permute(x, tuple([i for i in range(x.layout.ndim) if i != axis] + [axis]))
-    return own(contiguous_of(x))
-
-
 cdef object softmax_of(int opcode, object x, object dim, object dtype, str name):
     cdef Tensor t = input_of(x if dtype is None else convert(x, dtype), name)
-    cdef int axis
-    cdef PyObject* inputs[1]
+    cdef int axis, i
+    cdef PyObject* tensors[2]
     cdef Tensor rows
     cdef Tensor out
-    cdef Py_ssize_t cols
-    cdef int log = opcode == LOG_SOFTMAX
+    cdef Py_ssize_t sizes[4]                # before the axis, along it, behind it; whether the logarithm
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     if dim is None:
         raise TypeError(f"{name}: dim is required")
     axis = axis_of(dim, t.layout.ndim, name)
-    rows = t
-    if t.layout.ndim and not (axis == t.layout.ndim - 1 and t.layout.flags & CONTIGUOUS):
-        rows = rows_last(t.detach(), axis)
+    rows = own(contiguous_of(t))
     out = own(tensor_new(rows.layout, t.dtype_))
-    cols = rows.layout.dims[rows.layout.ndim - 1] if rows.layout.ndim else 1
-    if cols:
-        if rows.layout.numel >= GRAIN:
-            with nogil:
-                K.softmax(t.dtype_, rows.layout.numel // cols, cols, rows.data, out.data, log)
-        else:
-            K.softmax(t.dtype_, rows.layout.numel // cols, cols, rows.data, out.data, log)
-    if axis != t.layout.ndim - 1 and t.layout.ndim:
-        order = [i for i in range(t.layout.ndim - 1)]
-        order.insert(axis, t.layout.ndim - 1)
-        out = own(contiguous_of(permute(out, tuple(order))))
-    inputs[0] = <PyObject*> t
-    if any_wants_grad(1, inputs):
+    sizes[0] = sizes[1] = sizes[2] = 1
+    sizes[3] = opcode == LOG_SOFTMAX
+    for i in range(rows.layout.ndim):
+        sizes[(i > axis) + (i >= axis)] *= rows.layout.dims[i]
+    if rows.layout.numel == 0:
+        pass
+    elif sizes[2] > 1:
+        tensors[0], tensors[1] = <PyObject*> out, <PyObject*> rows
+        run_routine(SOFTMAX_ALONG, tensors, 4, sizes)
+    elif rows.layout.numel >= GRAIN:
+        with nogil:
+            K.softmax(t.dtype_, sizes[0], sizes[1], rows.data, out.data, <int> sizes[3])
+    else:
+        K.softmax(t.dtype_, sizes[0], sizes[1], rows.data, out.data, <int> sizes[3])
+    tensors[0] = <PyObject*> t
+    if any_wants_grad(1, tensors):
         attrs = (axis,)
-        record(opcode, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+        record(opcode, <PyObject*> out, 1, tensors, <PyObject*> attrs, NULL)
     return out
 
 
