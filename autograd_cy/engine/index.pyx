@@ -22,7 +22,7 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
-from autograd_cy.engine.shape cimport fill_one, narrowed, need_tensor, own, read_shape, selected, sliced
+from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, own, read_shape, selected, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
@@ -31,7 +31,7 @@ from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.creation import tensor
 from autograd_cy.engine.gather import scatter_winners
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.shape import clone, reshape
+from autograd_cy.engine.shape import clone, expand, reshape
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int INDEX = OPCODES["index"], INDEX_BACK = OPCODES["index_back"], INDEX_FILL = OPCODES["index_fill"]
@@ -602,14 +602,23 @@ cdef PyObject* getitem(PyObject* x, PyObject* index_) except NULL:
 
 
 cdef object getitem_any(Tensor t, object given):
-    cdef bint arrays, keeps = t.dtype_ <= FLOAT64 and wants_grad(t) and grad_enabled()
+    cdef bint arrays
     cdef object items = items_of(given, "index", &arrays)
+    return read_at(t, t, items, "index") if arrays else basic(t, items, "index")
+
+
+cdef object read_at(Tensor t, Tensor memory, object items, str name):
+    """memory[items], where `memory` is t itself, or t in one dimension."""
+    cdef bint keeps = t.dtype_ <= FLOAT64 and wants_grad(t) and grad_enabled()
     cdef PyObject* taken
-    if not arrays:
-        return basic(t, items, "index")
-    plan = choose(t, items, None, False, keeps, &taken, "index")
+    plan = choose(memory, items, None, False, keeps, &taken, name)
     out = own(taken)
     return recorded(INDEX, t, out, (plan,)) if keeps else out
+
+
+cdef Tensor in_one_dimension(Tensor x):
+    """A contiguous tensor without its shape and history."""
+    return own(tensor_alias(x, layout_contiguous(1, &x.layout.numel), x.data))
 
 
 cdef Tensor without_leading_ones(Tensor v, int ndim):
@@ -638,8 +647,7 @@ cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
 cdef int assign(Tensor t, object index, object value, bint adds, str name) except -1:
     """In place: the chosen elements = value, or += value, duplicates added."""
     cdef Tensor v = own(as_operand_tensor(<PyObject*> value, t.dtype_))
-    cdef PyObject* node
-    cdef bint arrays = False, keeps
+    cdef bint arrays = False
     cdef object items = index
     refuse_inplace(t, name)
     if is_basic(index):
@@ -659,8 +667,14 @@ cdef int assign(Tensor t, object index, object value, bint adds, str name) excep
     if recording() and not adds and fits_mask(t, items, v):
         t.copy_(FUNCTIONS["where"](reshape(items[0], (*items[0].shape, *[1] * (t.layout.ndim - items[0].ndim))), v, t))
         return 0
-    keeps = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
-    plan = choose(t, items, v, adds, keeps, NULL, name)
+    return write_at(t, t, items, v, adds, name)
+
+
+cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, str name) except -1:
+    """memory[items] = v, or += v, where `memory` is t itself, or t in one dimension."""
+    cdef bint keeps = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
+    cdef PyObject* node
+    plan = choose(memory, items, v, adds, keeps, NULL, name)
     t.storage.version += 1
     if keeps:
         node = node_new(INDEX_ACCUMULATE if adds else INDEX_PUT, 2, 0)
@@ -688,6 +702,55 @@ def index_put_(input, indices, values, accumulate=False):
 
 operators.getitem = getitem
 operators.setitem = setitem
+
+
+# ---- by places in row-major order, by masks
+
+def take(input, index):
+    """The elements at places counted in row-major order: the shape of index. Negative places count from the end."""
+    cdef Tensor t = contiguous(need_tensor(input, "take")), places = need_tensor(index, "take")
+    if places.dtype_ <= FLOAT64 or places.dtype_ == BOOL:
+        raise RuntimeError(f"take: expected int64 places, got {places.dtype}")
+    return read_at(t, in_one_dimension(t), (places,), "take")
+
+
+cdef Tensor mask_of(object given, str name):
+    cdef Tensor mask = need_tensor(given, name)
+    if mask.dtype_ != BOOL:
+        raise RuntimeError(f"{name}: expected a bool mask, got {mask.dtype}")
+    return mask
+
+
+def masked_select(input, mask):
+    """The elements where mask is true, in one dimension; both broadcast against each other."""
+    cdef Tensor m = mask_of(mask, "masked_select"), t = need_tensor(input, "masked_select")
+    if not same_shape(t.layout, m.layout) or t.layout.ndim == 0:
+        from autograd_cy.engine.arrange import broadcast_tensors
+        t, m = broadcast_tensors(*((t, m) if t.layout.ndim or m.layout.ndim else (reshape(t, 1), m)))
+    return read_at(t, t, (m,), "masked_select")
+
+
+def masked_scatter_(self, mask, source):
+    """In place: the elements where mask is true become the first elements of source, one after the other.
+
+    Raises RuntimeError where source has fewer elements than mask is true.
+    """
+    cdef Tensor t = need_tensor(self, "masked_scatter_"), m = mask_of(mask, "masked_scatter_"), v = need_tensor(source, "masked_scatter_")
+    cdef Py_ssize_t count
+    if v.dtype_ != t.dtype_:
+        raise RuntimeError(f"masked_scatter_: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
+    if not same_shape(m.layout, t.layout):
+        m = expand(m, t.shape)
+    escape(A_MASK)
+    count = K.count_nonzero(BOOL, m.layout.ndim, m.layout.dims, m.data, strides_of(m.layout))
+    if count > v.layout.numel:
+        raise RuntimeError(f"masked_scatter_: the mask is true at {count} elements, but source has {v.layout.numel}")
+    if v.layout.ndim != 1:
+        v = reshape(v, -1)
+    if v.layout.numel != count:
+        v = narrowed(v, 0, 0, count)
+    assign(t, m, v, False, "masked_scatter_")
+    return self
 
 
 def nonzero(x, *, as_tuple=False):
