@@ -31,9 +31,9 @@ from .engine.arrange import (
     rot90, select_scatter, slice_scatter, tensor_split, tile, tril, tril_indices, triu, triu_indices, vsplit, vstack,
 )
 from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add
-from .engine.index import index_put_, nonzero
+from .engine.index import index_put_, masked_select, nonzero, take
 from .engine.indexing import (
-    index_put, index_reduce, masked_scatter, masked_select, put, scatter_reduce, take, take_along_dim,
+    index_put, index_reduce, masked_scatter, put, scatter_reduce, take_along_dim,
 )
 from .engine.joins import cat, chunk, split, stack, unbind
 from .engine.making import (

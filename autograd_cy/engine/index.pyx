@@ -1,5 +1,7 @@
 # Indexing, read and written: numbers, slices, None, Ellipsis, arrays of integers and masks.
 #
+# Above 500 lines because what reads and what writes share Choice and Plan, and another module would add 40 kB.
+#
 # Relies on array, kernels/index, shape, copies, record. Tensor's [] and the rules of the table call it.
 #
 # An index is first understood for the axes of a tensor (Choice): what numbers and slices leave of each axis, and which have an array.

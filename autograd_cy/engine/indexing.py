@@ -6,9 +6,8 @@ Relies on gather.pyx, index.pyx and elementwise functions. methods.py puts the f
 from . import creation, elementwise, gather, reduce, shape
 from .gradients import FUNCTIONS
 from .arrange import broadcast_tensors
-from .gather import embedding
 from .index import index as index_rows
-from .index import index_put_, index_winners, masked_scatter_, masked_select, take
+from .index import index_put_, index_winners, masked_scatter_
 from .modes import no_grad
 from .padding import need_tensor
 from .selection import where
@@ -53,7 +52,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     return out / count if out.is_floating_point() else elementwise.floor_divide(out, count)
 
 
-__all__ = ["embedding", "masked_scatter_", "masked_select", "take"]
+
 
 
 def _kept_values(x):

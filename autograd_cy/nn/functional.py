@@ -49,7 +49,7 @@ from autograd_cy.engine.elementwise import (
 from autograd_cy.engine.elementwise import gelu as gelu_exact
 from autograd_cy.engine.elementwise import hardtanh as hardtanh_row
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
-from autograd_cy.engine.indexing import embedding
+from autograd_cy.engine.gather import embedding
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.matrix_products import pdist
 from autograd_cy.engine.losses import (
