@@ -60,7 +60,12 @@ cdef Py_ssize_t checked_numel(int ndim, const Py_ssize_t* shape) except -1:
     return 0 if empty else numel
 
 
-cdef int classify(Layout* a) noexcept:
+cdef inline Py_ssize_t size_of(Py_ssize_t stride) noexcept nogil:
+    """Its absolute value: abs() of a Py_ssize_t would make Python integers."""
+    return -stride if stride < 0 else stride
+
+
+cdef int classify(Layout* a) noexcept nogil:
     """CONTIGUOUS, DENSE and OVERLAPPING from shape and strides."""
     cdef Py_ssize_t* strides = strides_of(a)
     cdef Py_ssize_t expected = 1
@@ -81,7 +86,7 @@ cdef int classify(Layout* a) noexcept:
     for i in range(a.ndim):                     # the axes longer than 1, by growing size of stride
         if a.dims[i] != 1:
             j = n
-            while j > 0 and abs(strides[order[j - 1]]) > abs(strides[i]):
+            while j > 0 and size_of(strides[order[j - 1]]) > size_of(strides[i]):
                 order[j] = order[j - 1]
                 j -= 1
             order[j] = i
@@ -94,10 +99,10 @@ cdef int classify(Layout* a) noexcept:
         stride = strides[order[j]]
         if stride != expected:
             flags &= ~DENSE
-        if abs(stride) < reach:
+        if size_of(stride) < reach:
             return OVERLAPPING                  # perhaps only interleaved; treated as overlapping, which is safe
         expected *= size
-        reach += abs(stride) * (size - 1)
+        reach += size_of(stride) * (size - 1)
     return flags
 
 
@@ -173,7 +178,7 @@ cdef Layout* layout_dense_like(Layout* a) except NULL:
         place = i
         # As in PyTorch's TensorIterator: an axis that is repeated (stride 0) or has size 1 says nothing about the order.
         for j in range(i - 1, -1, -1):
-            one, other = abs(given[order[j]]), abs(given[order[place]])
+            one, other = size_of(given[order[j]]), size_of(given[order[place]])
             if one == other or one == 0 or other == 0 or a.dims[order[j]] == 1 or a.dims[order[place]] == 1:
                 continue
             if one < other:
