@@ -21,7 +21,7 @@ from autograd_cy.engine.shape cimport own, read_shape
 from autograd_cy.engine.tensor cimport Tensor, own_buffer, tensor_new, tensor_wrap
 from autograd_cy.kernels.table cimport K, escape, recorder, recording
 
-from autograd_cy.array.dtypes import DTYPES, as_dtype
+from autograd_cy.array.dtypes import DTYPES, DType, as_dtype
 from autograd_cy.engine.shape import clone, convert, detach
 
 ctypedef void (*Copy)(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides, int src_dtype,
@@ -76,7 +76,7 @@ cdef object finish(Tensor t, object requires_grad):
 
 
 cdef int code_of(object dtype, int otherwise) except -2:
-    return otherwise if dtype is None else as_dtype(dtype).code
+    return otherwise if dtype is None else dtype.code if type(dtype) is DType else as_dtype(dtype).code
 
 
 cdef Tensor allocate(object shape, int dtype, str name):

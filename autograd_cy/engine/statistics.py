@@ -18,6 +18,7 @@ from .routines import call_routine
 from .tensor import Tensor
 
 _range_of = range             # histogram has an argument of this name
+_made = tuple.__new__         # past the check of a named tuple's arguments
 MinMax = namedtuple("MinMax", ["min", "max"])
 Histogram = namedtuple("Histogram", ["hist", "bin_edges"])
 
@@ -44,16 +45,10 @@ def _axis(x, dim, name):
     return dim + n if dim < 0 else dim
 
 
-_WHOLE = (None, None, None)
-
-
-def _part(x, axis, start, stop):
-    """x[start:stop] along axis."""
-    return shape.slice_axes(x, (_WHOLE,) * axis + ((start, stop - start, 1),) + (_WHOLE,) * (x.ndim - axis - 1))
-
-
 def _flat(x):
-    return shape.contiguous_tensor(shape.reshape(x.detach(), (-1,)))
+    """In one dimension, contiguous; no history."""
+    x = x.detach()
+    return shape.contiguous_tensor(x if x.ndim == 1 else shape.reshape(x, -1))
 
 
 # ---- reductions
@@ -62,18 +57,20 @@ def _flat(x):
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The mean over `dim` (all dimensions by default) of what is not NaN; NaN of nothing. TypeError unless floating point."""
     x = _floats(input if dtype is None else _tensor(input, "nanmean").to(dtype), "nanmean")
-    total = reduce.nansum(x, dim, keepdim, axis=axis, keepdims=keepdims)
-    return total / reduce.sum(elementwise.eq(x, x), dim, keepdim, axis=axis, keepdims=keepdims)
+    dim = axis if dim is None else dim
+    keepdim = keepdim if keepdims is None else keepdims
+    return reduce.nansum(x, dim, keepdim) / reduce.sum(elementwise.eq(x, x), dim, keepdim)
 
 
 def count_nonzero(input, dim=None):
     """How many elements along `dim` (an int or a tuple; all by default) are not 0: int64."""
-    return reduce.sum(elementwise.ne(_tensor(input, "count_nonzero"), 0), dim)
+    x = _tensor(input, "count_nonzero")
+    return reduce.sum(x if x.dtype is bool_dtype else elementwise.ne(x, 0), dim)
 
 
 def aminmax(input, *, dim=None, keepdim=False):
     """(min, max) along `dim` or of all elements; NaN wins. Ties share the gradients evenly. ValueError over nothing."""
-    return MinMax(reduce.amin(input, dim, keepdim), reduce.amax(input, dim, keepdim))
+    return _made(MinMax, (reduce.amin(input, dim, keepdim), reduce.amax(input, dim, keepdim)))
 
 
 def var_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
@@ -369,9 +366,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
         raise ShapeError(f"diff: n must be non-negative, got {n}")
     if n and (prepend is not None or append is not None):
         x = joins.cat([part for part in (prepend, x, append) if part is not None], axis)
-    for _ in _range_of(min(n, x.shape[axis])):
-        size = x.shape[axis]
-        later, earlier = _part(x, axis, 1, size), _part(x, axis, 0, size - 1)
+    for size in _range_of(x.shape[axis] - 1, max(x.shape[axis] - 1 - n, -1), -1):
+        later, earlier = shape.narrow(x, axis, 1, size), shape.narrow(x, axis, 0, size)
         x = elementwise.ne(later, earlier) if x.dtype is bool_dtype else later - earlier
     return x
 
@@ -404,15 +400,16 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     if n == 0:
         return zeros((*y.shape[:axis], *y.shape[axis + 1:]), dtype=y.dtype)
     if x is None:
-        ends = _part(y, axis, 0, 1) + _part(y, axis, n - 1, n)
+        ends = shape.narrow(y, axis, 0, 1) + shape.narrow(y, axis, n - 1, 1)
         return (reduce.sum(y, axis) - shape.squeeze(ends, axis) * 0.5) * step
-    return reduce.sum((_part(y, axis, 0, n - 1) + _part(y, axis, 1, n)) * step, axis) / 2
+    return reduce.sum((shape.narrow(y, axis, 0, n - 1) + shape.narrow(y, axis, 1, n - 1)) * step, axis) / 2
 
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
     y, axis, n, step = _area(y, x, dx, dim, "cumulative_trapezoid")
-    return scans.cumsum((_part(y, axis, 0, max(n - 1, 0)) + _part(y, axis, 1, n)) * (step / 2), axis)
+    both = shape.narrow(y, axis, 0, max(n - 1, 0)) + shape.narrow(y, axis, min(n, 1), max(n - 1, 0))
+    return scans.cumsum(both * (step / 2), axis)
 
 
 trapz = trapezoid
