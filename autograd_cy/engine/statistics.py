@@ -11,7 +11,7 @@ from ..array.dtypes import int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
 from .choose import where_rows
-from .creation import as_tensor, empty, escapes, full, full_like, zeros
+from .creation import as_tensor, escapes, full, full_like, zeros, zeros_code
 from .gather import gather
 from .index import nonzero
 from .routines import call_routine
@@ -112,6 +112,8 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
     if single:
         if not 0 <= q <= 1:
             raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
+        if interpolation == "linear" and not skip and x.ndim and x.numel():
+            return _one_quantile(x, q, None if dim is None else _axis(x, dim, name), keepdim)
         levels = full((1,), q, dtype=x.dtype)
     else:
         if q.ndim > 1 or q.dtype != x.dtype:
@@ -156,18 +158,37 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
     return shape.squeeze(result, -1) if single else shape.movedim(result, -1, 0)
 
 
+def _one_quantile(x, q, axis, keepdim):
+    """Of one number q, between two elements."""
+    rows, at = (x, axis) if axis is not None else (shape.reshape(x, -1), 0)
+    last = rows.shape[at] - 1
+    rank = q * last
+    below = int(rank)
+    ordered = sorting.sort(rows, at)[0]
+    result = shape.select(ordered, at, below)
+    if rank > below:
+        upper = shape.select(ordered, at, below + 1)
+        both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
+        result = where_rows(both, result, elementwise.lerp(result, upper, rank - below))       # inf - inf is NaN
+    largest = shape.select(ordered, at, last)
+    result = where_rows(elementwise.eq(largest, largest), result, largest)
+    if not keepdim:
+        return result
+    return shape.unsqueeze(result, at) if axis is not None else shape.reshape(result, (1,) * x.ndim)
+
+
 # ---- distinct values
 
 
-def _runs(x, want_starts, want_runs, order=None):
-    """The runs of equal elements of a flat tensor: how many, their values, starts, and the run of each element."""
+def _runs(x, values, want_starts, want_runs, order=None):
+    """The runs of equal elements of a flat tensor: how many, their starts, and the run of each element. Their values go to `values`,
+    which may be x itself."""
     n = x.numel()
-    values = empty(n, dtype=x.dtype)
-    starts = empty(n + 1, dtype=int64) if want_starts else None
-    runs = empty(n, dtype=int64) if want_runs else None
-    found = empty(1, dtype=int64)
+    starts = zeros_code((n + 1,), 2) if want_starts else None
+    runs = zeros_code((n,), 2) if want_runs else None
+    found = zeros_code((), 2)
     call_routine("counting.runs", (values, starts, runs, found, x, order))
-    return int(found.item()), values, starts, runs
+    return found.item(), starts, runs
 
 
 def _shortened(x, n):
@@ -193,12 +214,15 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     if dim is not None:
         return _unique_slices(x, dim, return_inverse, return_counts, True, "unique")
     flat = _flat(x)
+    if not (return_inverse or return_counts):
+        flat = sorting.sorted_values(flat)
+        return _shortened(flat, _runs(flat, flat, False, False)[0])
     if return_inverse:
         flat, order = sorting.sort(flat, 0)
     else:
         flat, order = sorting.sorted_values(flat), None
-    found, values, starts, runs = _runs(flat, return_counts, return_inverse, order)
-    return _chosen(_shortened(values, found), runs.reshape(x.shape) if return_inverse else None,
+    found, starts, runs = _runs(flat, flat, return_counts, return_inverse, order)
+    return _chosen(_shortened(flat, found), runs.reshape(x.shape) if return_inverse else None,
                    diff(starts[:found + 1]) if return_counts else None)
 
 
@@ -209,7 +233,8 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     if dim is not None:
         return _unique_slices(x, dim, return_inverse, return_counts, False, "unique_consecutive")
     flat = _flat(x)
-    found, values, starts, runs = _runs(flat, return_counts, return_inverse)
+    values = zeros_code(flat.shape, x.dtype.code)
+    found, starts, runs = _runs(flat, values, return_counts, return_inverse)
     return _chosen(_shortened(values, found), runs.reshape(x.shape) if return_inverse else None,
                    diff(starts[:found + 1]) if return_counts else None)
 
@@ -262,14 +287,14 @@ def bincount(input, weights=None, minlength=0):
                          f"{None if weights is None else weights.shape}")
     escapes("bincount()")
     size = minlength
-    x = shape.contiguous_tensor(x.long())
+    x = shape.contiguous_tensor(x if x.dtype is int64 else x.long())
     if x.numel():
         if reduce.amin(x).item() < 0:
             raise ShapeError("bincount: expected non-negative integers")
         size = max(size, reduce.amax(x).item() + 1)
     if weights is not None:
         weights = shape.contiguous_tensor(weights.detach() if weights.is_floating_point() else weights.double())
-    out = empty(size, dtype=int64 if weights is None else weights.dtype)
+    out = zeros_code((size,), 2 if weights is None else weights.dtype.code)
     call_routine("counting.bincount", (out, x, weights))
     return out
 
@@ -293,7 +318,7 @@ def histc(input, bins=100, min=0, max=0):
     x = _flat(_floats(input, "histc"))
     if bins <= 0:
         raise ShapeError(f"histc: bins must be > 0, got {bins}")
-    out = empty(bins, dtype=x.dtype)
+    out = zeros_code((bins,), x.dtype.code)
     call_routine("counting.histogram", (out, x, None, None), (0,), _range(x, min, max, "histc"))
     return out
 
@@ -315,13 +340,13 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
         count, mode = bins, 1
         if bins <= 0:
             raise ShapeError(f"histogram: bins must be > 0, got {bins}")
-        edges = empty(bins + 1, dtype=x.dtype)
+        edges = zeros_code((bins + 1,), x.dtype.code)
         call_routine("counting.edges", (edges,), (), _range(x, *((0, 0) if range is None else range), "histogram"))
     if weight is not None:
         if tuple(_tensor(weight, "histogram").shape) != tuple(input.shape) or weight.dtype != x.dtype:
             raise ShapeError(f"histogram: the weight must have the shape and dtype of the input, {input.shape}, got {weight.shape}")
         weight = _flat(weight)
-    hist = empty(count, dtype=x.dtype)
+    hist = zeros_code((count,), x.dtype.code)
     if count:
         call_routine("counting.histogram", (hist, x, edges, weight), (mode,))
     if density:
