@@ -46,14 +46,16 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimension of both; a product with a number if either has no dimension."""
-    _need("inner", input, other)
-    if not input.ndim or not other.ndim:
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        _need("inner", input, other)
+    m, n = input.ndim, other.ndim
+    if not m or not n:
         return input * other
-    if input.ndim == other.ndim == 1 and input.shape == other.shape:
-        return dot(input, other)
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last dimensions of shapes {tuple(input.shape)} and {tuple(other.shape)} differ")
-    return tensordot(input, other, ((-1,), (-1,)))
+    if n == 1:
+        return dot(input, other) if m == 1 else matmul(input, other)
+    return matmul(input, other.mT) if n == 2 else tensordot(input, other, ((-1,), (-1,)))
 
 
 ger = outer
@@ -148,13 +150,19 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
 
     Raises ValueError where their sizes differ (1 broadcasts).
     """
-    _need("tensordot", a, b)
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        _need("tensordot", a, b)
     if not isinstance(dims, int):
-        dims = tuple((d,) if isinstance(d, int) else tuple(d.tolist() if isinstance(d, Tensor) else d) for d in dims)
+        ours, theirs = dims
+        dims = _ints(ours), _ints(theirs)
     try:
         return einsum(_tensordot_equation(a.ndim, b.ndim, dims), a, b)
     except ShapeError:
         raise ShapeError(f"tensordot: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit for dims={dims}") from None
+
+
+def _ints(dims):
+    return (dims,) if isinstance(dims, int) else tuple(dims.tolist() if isinstance(dims, Tensor) else dims)
 
 
 @lru_cache

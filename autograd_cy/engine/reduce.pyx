@@ -19,14 +19,14 @@ from autograd_cy.engine.routines cimport run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
-    K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM,
-    REDUCE_PROD, REDUCE_SUM, REDUCE_VAR,
+    ALL_VECTORS, K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN,
+    REDUCE_NORM, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, run_loop,
 )
 
+from autograd_cy import ops
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.elementwise import maximum, minimum, sqrt
+from autograd_cy.engine.elementwise import maximum, minimum
 from autograd_cy.engine.gradients import rule_gradient
-from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.shape import convert, expand, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_number
@@ -49,7 +49,7 @@ cdef int SUM = OPCODES["sum"], MEAN = OPCODES["mean"], PROD = OPCODES["prod"], A
 cdef int MAX = OPCODES["max"], MIN = OPCODES["min"], VAR = OPCODES["var"], STD = OPCODES["std"]
 cdef int LOGSUMEXP = OPCODES["logsumexp"], NORM = OPCODES["norm"], SOFTMAX = OPCODES["softmax"]
 cdef int NANSUM = OPCODES["nansum"], SUM_WITHOUT_NAN = routine_number("scans.nansum"), SOFTMAX_ALONG = routine_number("rows.softmax")
-cdef int LOG_SOFTMAX = OPCODES["log_softmax"]
+cdef int LOG_SOFTMAX = OPCODES["log_softmax"], SQRT_LOOP = ops.loop_id("sqrt")
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 cdef object pair(object kind, object first, object second):
@@ -323,9 +323,10 @@ def std(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None
     cdef double c = correction_of(dim, unbiased, correction)
     cdef bint keep = bool(keep_of(keepdim, keepdims))
     cdef PyObject* inputs[1]
-    cdef object out
-    with no_grad():
-        out = sqrt(own(reduced(REDUCE_VAR, t, dims, keep, c)))
+    cdef Tensor out = own(reduced(REDUCE_VAR, t, dims, keep, c))
+    cdef char* p[2]
+    p[0] = p[1] = out.data
+    run_loop(SQRT_LOOP, t.dtype_, ALL_VECTORS, out.layout.numel, p, NULL)
     inputs[0] = <PyObject*> t
     if any_wants_grad(1, inputs):
         attrs = (dims, keep, c)
