@@ -727,7 +727,7 @@ def masked_select(input, mask):
     """The elements where mask is true, in one dimension; both broadcast against each other."""
     cdef Tensor m = mask_of(mask, "masked_select"), t = need_tensor(input, "masked_select")
     if not same_shape(t.layout, m.layout) or t.layout.ndim == 0:
-        from autograd_cy.engine.arrange import broadcast_tensors
+        from autograd_cy.engine.joins import broadcast_tensors
         t, m = broadcast_tensors(*((t, m) if t.layout.ndim or m.layout.ndim else (reshape(t, 1), m)))
     return read_at(t, t, (m,), "masked_select")
 
