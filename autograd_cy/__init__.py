@@ -30,10 +30,10 @@ from .engine.arrange import (
     diag_embed, diagflat, diagonal_scatter, dsplit, dstack, flip, fliplr, flipud, hsplit, hstack, meshgrid, ravel, repeat_interleave, roll,
     rot90, select_scatter, slice_scatter, tensor_split, tile, tril, tril_indices, triu, triu_indices, vsplit, vstack,
 )
-from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add
+from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add, take_along_dim
 from .engine.index import index_put_, masked_select, nonzero, take
 from .engine.indexing import (
-    index_put, index_reduce, masked_scatter, put, scatter_reduce, take_along_dim,
+    index_put, index_reduce, masked_scatter, put, scatter_reduce,
 )
 from .engine.joins import cat, chunk, split, stack, unbind
 from .engine.making import (

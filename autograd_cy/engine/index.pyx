@@ -690,6 +690,13 @@ cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, st
     return 0
 
 
+cdef bint has_none(object items):
+    for i in items:
+        if i is None:
+            return True
+    return False
+
+
 def index_put_(input, indices, values, accumulate=False):
     """In place: input[indices] = values, or with accumulate += values, to which duplicates add up. indices: a tuple of tensors.
 
@@ -697,8 +704,9 @@ def index_put_(input, indices, values, accumulate=False):
     """
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices must be a tuple of tensors, got {type(indices).__name__}")
-    items = tuple([slice(None) if i is None else i for i in indices])
-    assign(need_tensor(input, "index_put_"), items, values, bool(accumulate), "index_put_")
+    if has_none(indices):
+        indices = [slice(None) if i is None else i for i in indices]
+    assign(need_tensor(input, "index_put_"), tuple(indices), values, bool(accumulate), "index_put_")
     return input
 
 
