@@ -19,8 +19,8 @@ from autograd_cy.engine.routines cimport run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
-    ALL_VECTORS, K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM,
-    REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, run_loop,
+    ALL_VECTORS, K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN,
+    REDUCE_NORM, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, run_loop,
 )
 
 from autograd_cy import ops
@@ -354,8 +354,7 @@ def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"),
-                     bool(keep_of(keepdim, keepdims)),
-                     0, None)
+                     bool(keep_of(keepdim, keepdims)), 0, None)
 
 
 def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
