@@ -108,8 +108,8 @@ COLD = {f"autograd_cy.{name}" for name in (
     "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function", "engine.sorting")}
 # Small functions are still inlined here: a quarter smaller and 5 to 10 % slower than with -O2, which operations of a microsecond can bear.
 WARM = {f"autograd_cy.{name}" for name in (
-    "engine.blocks", "engine.gather", "engine.index", "engine.joins", "engine.routines", "engine.scans", "graph.links", "kernels.lapack",
-    "kernels.spectral")}
+    "engine.blocks", "engine.gather", "engine.index", "engine.joins", "engine.named_products", "engine.routines", "engine.scans",
+    "graph.links", "kernels.lapack", "kernels.spectral")}
 INLINING = ["--param=max-inline-insns-size=8"] if GCC else []
 
 

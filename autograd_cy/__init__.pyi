@@ -389,6 +389,7 @@ from .engine.gather import (
     index_select as index_select,
     scatter as scatter,
     scatter_add as scatter_add,
+    take_along_dim as take_along_dim,
 )
 from .engine.index import (
     index_put_ as index_put_,
@@ -401,7 +402,6 @@ from .engine.indexing import (
     masked_scatter as masked_scatter,
     put as put,
     scatter_reduce as scatter_reduce,
-    take_along_dim as take_along_dim,
 )
 from .engine.making import (
     empty_strided as empty_strided,

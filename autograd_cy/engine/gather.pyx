@@ -22,6 +22,7 @@ from autograd_cy.engine.shape cimport axis_of, narrowed, need_tensor, own, read_
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import ShapeError
+from autograd_cy.engine.shape import expand, reshape
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_number
 
@@ -134,6 +135,28 @@ def index_select(input, dim, index):
     cdef Tensor t = need_tensor(input, "index_select")
     cdef int axis = axis_of(dim, t.layout.ndim, "index_select")
     cdef Tensor places = places_along(t, index, axis, "index_select")
+    return gathered(t, places, axis, <PyObject*> places)
+
+
+def take_along_dim(input, indices, dim=None):
+    """As gather, but input and indices broadcast against each other beside dim; without dim: of both in one dimension."""
+    cdef Tensor t = need_tensor(input, "take_along_dim"), places = int64_index(indices, "take_along_dim")
+    cdef Py_ssize_t ours[MAX_NDIM]
+    cdef Py_ssize_t theirs[MAX_NDIM]
+    cdef int axis, i, n = t.layout.ndim
+    cdef bint widens = False
+    if dim is None:
+        return gather(reshape(t, -1), 0, reshape(places, -1))
+    axis = axis_of(dim, n, "take_along_dim")
+    if places.layout.ndim != n:
+        raise RuntimeError(f"take_along_dim: input and indices must have as many dimensions, got shapes {t.shape} and {places.shape}")
+    for i in range(n):
+        ours[i], theirs[i] = t.layout.dims[i], places.layout.dims[i]
+        if i != axis and ours[i] != theirs[i]:
+            widens = True
+            ours[i] = theirs[i] = ours[i] if theirs[i] == 1 else theirs[i]
+    if widens:
+        t, places = expand(t, [ours[i] for i in range(n)]), expand(places, [theirs[i] for i in range(n)])
     return gathered(t, places, axis, <PyObject*> places)
 
 

@@ -16,8 +16,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, OVERLAPPING, Layout, layout_broadcast, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand, layout_incref,
-    layout_matrix, layout_permute, layout_strided, same_shape, shape_tuple, strides_of,
+    CONTIGUOUS, OVERLAPPING, Layout, layout_broadcast, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand,
+    layout_incref, layout_matrix, layout_permute, layout_strided, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
@@ -33,7 +33,7 @@ from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.creation import tensor
 from autograd_cy.engine.gather import scatter_winners
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.shape import clone, expand, reshape
+from autograd_cy.engine.shape import expand, reshape
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int INDEX = OPCODES["index"], INDEX_BACK = OPCODES["index_back"], INDEX_FILL = OPCODES["index_fill"]
@@ -75,7 +75,7 @@ cdef int keep_axis(Choice* c, int axis, Py_ssize_t size, Py_ssize_t step, str na
 cdef int understand(Choice* c, Tensor x, object items, list cuts, str name) except -1:
     """Fills c, whose arrays the caller lets go of, and `cuts`, unless it is None, with (start, length, step) for each axis."""
     cdef Py_ssize_t start, stop, step, size, length
-    cdef int axis = 0, named = 0, ndim = x.layout.ndim, i
+    cdef int axis = 0, named = 0, ndim = x.layout.ndim, i, _skipped
     cdef bint whole
     c.ndim = c.arrays = c.position = 0
     c.places = False
@@ -90,7 +90,7 @@ cdef int understand(Choice* c, Tensor x, object items, list cuts, str name) exce
         if item is None:
             keep_axis(c, -1, 1, 0, name)
         elif item is Ellipsis:
-            for i in range(ndim - named):
+            for _skipped in range(ndim - named):
                 c.first[axis] = 0
                 keep_axis(c, axis, x.layout.dims[axis], 1, name)
                 if cuts is not None:
@@ -458,7 +458,8 @@ cdef Tensor by_plan(Tensor x, Plan plan):
 
 
 cdef int write_by_plan(Tensor x, Plan plan, Tensor value, bint adds) except -1:
-    return overwrite(x, plan.start, plan.offsets, plan.block.ndim, plan.block.dims, strides_of(plan.block), plan.position, value, adds, "index")
+    return overwrite(x, plan.start, plan.offsets, plan.block.ndim, plan.block.dims, strides_of(plan.block), plan.position, value, adds,
+                     "index")
 
 
 cdef object recorded(int opcode, Tensor x, object out, tuple attrs):
@@ -690,6 +691,13 @@ cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, st
     return 0
 
 
+cdef bint has_none(object items):
+    for i in items:
+        if i is None:
+            return True
+    return False
+
+
 def index_put_(input, indices, values, accumulate=False):
     """In place: input[indices] = values, or with accumulate += values, to which duplicates add up. indices: a tuple of tensors.
 
@@ -697,8 +705,9 @@ def index_put_(input, indices, values, accumulate=False):
     """
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices must be a tuple of tensors, got {type(indices).__name__}")
-    items = tuple([slice(None) if i is None else i for i in indices])
-    assign(need_tensor(input, "index_put_"), items, values, bool(accumulate), "index_put_")
+    if has_none(indices):
+        indices = [slice(None) if i is None else i for i in indices]
+    assign(need_tensor(input, "index_put_"), tuple(indices), values, bool(accumulate), "index_put_")
     return input
 
 

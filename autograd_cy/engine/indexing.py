@@ -120,25 +120,6 @@ def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
     return gather.gather(g, dim, index) * exclusive
 
 
-# ---- along a dimension
-
-def take_along_dim(input, indices, dim=None):
-    """As gather, but input and indices broadcast against each other beside dim; without dim: as take."""
-    if dim is None:
-        return gather.gather(shape.reshape(need_tensor(input, "take_along_dim"), -1), 0, shape.reshape(indices, -1))
-    if need_tensor(input, "take_along_dim").ndim != need_tensor(indices, "take_along_dim").ndim:
-        raise RuntimeError(f"take_along_dim: input and indices must have as many dimensions, got shapes {input.shape} and {indices.shape}")
-    axis = range(input.ndim)[dim] if input.ndim else 0
-    ours, theirs = input.shape, indices.shape
-    if ours[:axis] == theirs[:axis] and ours[axis + 1:] == theirs[axis + 1:]:
-        return gather.gather(input, dim, indices)
-    sizes = [max(a, b) if min(a, b) else 0 for a, b in zip(input.shape, indices.shape, strict=True)]
-    of_input, of_indices = list(sizes), list(sizes)
-    if sizes:
-        of_input[axis], of_indices[axis] = input.shape[axis], indices.shape[axis]
-    return gather.gather(shape.expand(input, of_input), dim, shape.expand(indices, of_indices))
-
-
 # ---- by places in row-major order, by tuples of arrays, by masks
 
 def put_(self, index, source, accumulate=False):

@@ -8,7 +8,7 @@ from collections import namedtuple
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, reduce
 from .creation import eye, full, zeros
-from .decompositions import eigh, eigvalsh, least_squares, lu_factor_ex, permutation_matrix, svd, svdvals
+from .decompositions import eigh, eigvalsh, least_squares, lu_factor, permutation_matrix, svd, svdvals
 from .gradients import FUNCTIONS
 from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
 from .modes import no_grad
@@ -151,7 +151,8 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
                 vh = swap_axes(u)
             else:
                 u, s, vh = svd(a, False)
-            usable = elementwise.abs(s) > _cutoff(elementwise.abs(s), A.shape, atol, rtol)
+            size = elementwise.abs(s) if hermitian else s
+            usable = size > _cutoff(size, A.shape, atol, rtol)
             inverse = where(usable, 1 / where(usable, s, 1), 0)
             out = matmul(swap_axes(vh) * unsqueeze(inverse, -2), swap_axes(u))
     return record_row("pinv", (A,), out, (atol, rtol, hermitian))
@@ -209,7 +210,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 def lu(A, *, pivot=True):
     """(P, L, U) with A = P L U, for A (..., m, n): a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
-    factors, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    factors, pivots = lu_factor(A, pivot=pivot)
     return lu_result(*lu_unpack(factors, pivots))
 
 

@@ -234,7 +234,7 @@ METHODS |= {f.__name__: f for f in (
     gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
     gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
     indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, index.take,
-    indexing.take_along_dim,
+    gather.take_along_dim,
     indexing.put, indexing.put_, index.masked_select, indexing.masked_scatter, index.masked_scatter_,
     *making.METHODS, *manners.METHODS,
 )}

@@ -63,6 +63,7 @@ cdef object UNSET = object()
 
 cdef tuple dims_of(object dim, int ndim, str name):
     """The dimensions to reduce: all for None or (), else one or several, without repetition, ascending."""
+    cdef unsigned long long mask = 0
     cdef int axis
     if dim is None:
         return ALL_DIMS[ndim]
@@ -72,10 +73,12 @@ cdef tuple dims_of(object dim, int ndim, str name):
     if isinstance(dim, (tuple, list)):
         if not dim:
             return ALL_DIMS[ndim]
-        found = sorted([axis_of(d, ndim, name) for d in dim])
-        if len(set(found)) != len(found):
-            raise ShapeError(f"{name}: a dim occurs twice in {tuple(dim)}")
-        return tuple(found) if ndim else ()
+        for d in dim:
+            axis = axis_of(d, ndim, name)
+            if mask >> axis & 1:
+                raise ShapeError(f"{name}: a dim occurs twice in {tuple(dim)}")
+            mask |= <unsigned long long> 1 << axis
+        return ALL_DIMS[ndim] if len(dim) >= ndim else tuple([axis for axis in range(ndim) if mask >> axis & 1])
     axis = axis_of(dim, ndim, name)
     return (axis,) if ndim else ()
 
@@ -351,8 +354,7 @@ def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"),
-                     bool(keep_of(keepdim, keepdims)),
-                     0, None)
+                     bool(keep_of(keepdim, keepdims)), 0, None)
 
 
 def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):

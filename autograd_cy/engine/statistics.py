@@ -5,9 +5,10 @@ functions.
 """
 
 from collections import namedtuple
+from ctypes import c_float
 
 from ..array.dtypes import bool as bool_dtype
-from ..array.dtypes import int64
+from ..array.dtypes import float64, int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
 from .choose import where
@@ -162,7 +163,7 @@ def _one_quantile(x, q, axis, keepdim):
     """Of one number q, between two elements."""
     rows, at = (x, axis) if axis is not None else (shape.reshape(x, -1), 0)
     last = rows.shape[at] - 1
-    rank = q * last
+    rank = q * last if x.dtype is float64 else min(c_float(c_float(q).value * last).value, last)       # as the dtype has it
     below = int(rank)
     ordered = sorting.sort(rows, at)[0]
     result = shape.select(ordered, at, below)
