@@ -16,7 +16,7 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.node cimport Node, attributes_of
 from autograd_cy.engine.operands cimport GRAIN, Operand_, contiguous_of, read_operand, write_number
 from autograd_cy.engine.shape cimport (
-    axis_of, made_of, make_quick, narrowed, need_tensor, own, read_dims, read_shape, reshape_to, sizes_from, transposed,
+    axis_of, copy_block, made, made_of, make_quick, narrowed, need_tensor, own, read_dims, read_shape, reshape_to, sizes_from, transposed,
 )
 from autograd_cy.engine.tensor cimport Tensor, tensor_new
 from autograd_cy.kernels.table cimport Array, K
@@ -35,31 +35,6 @@ cdef int FLIP = OPCODES["flip"], ROLL = OPCODES["roll"], REPEAT = OPCODES["repea
 cdef int TRIANGLE = OPCODES["triangle"], PAD = OPCODES["pad"], BORDER = OPCODES["border"]
 cdef int TRIANGLE_ROUTINE = routine_number("moving.triangle")
 cdef Py_ssize_t MOST = <Py_ssize_t> 1 << 58           # elements of a tensor
-
-
-cdef Tensor made(int ndim, const Py_ssize_t* shape, int dtype):
-    """An uninitialised tensor, contiguous."""
-    cdef Layout* layout = layout_contiguous(ndim, shape)
-    out = own(tensor_new(layout, dtype))
-    layout_decref(layout)
-    return out
-
-
-cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int ndim, const Py_ssize_t* dims, const Py_ssize_t* out_strides,
-                    const Py_ssize_t* strides) except -1:
-    """A block of x into a block of out, of the given sizes; where they begin, in elements. The dtypes may differ."""
-    cdef char* there = out.data + to * itemsize_of(out.dtype_)
-    cdef char* here = x.data + start * itemsize_of(x.dtype_)
-    cdef int i
-    for i in range(ndim):
-        if dims[i] <= 0:
-            return 0
-    if out.layout.numel >= GRAIN:
-        with nogil:
-            K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
-    else:
-        K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
-    return 0
 
 
 # ---- turned
@@ -219,11 +194,8 @@ cdef object repeat_by(object input, object given, bint tiles, str name):
     result = tiled(x, n, counts) if tiles else repeated(x, n, counts)
     if result is not None:
         return result
-    if n < x.layout.ndim and not tiles:
-        raise RuntimeError(f"repeat: expected at least {x.layout.ndim} sizes for a tensor of shape {x.shape}, got {tuple(given)}")
-    if min(given, default=0) < 0:
-        raise RuntimeError(f"{name}: sizes must not be negative, got {tuple(given)}")
-    raise ShapeError(f"{name}: a tensor of shape {x.shape} repeated {tuple(given)} times has more elements, or parts, than there may be")
+    raise ShapeError(f"{name}: expected a number from 0 on for every dimension of shape {x.shape}, and a result of less than 2 ** 58 elements, "
+                     f"got {tuple(given)}")
 
 
 def repeat(input, *repeats):

@@ -10,12 +10,11 @@ from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, strides_of,
 )
-from autograd_cy.engine.blocks cimport copy_block, made
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
 from autograd_cy.engine.operands cimport promote
 from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
-from autograd_cy.engine.shape cimport axis_of, expanded, narrowed, need_tensor, reshape_to
+from autograd_cy.engine.shape cimport axis_of, copy_block, expanded, made, narrowed, need_tensor, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias
 
 from autograd_cy.array.errors import ShapeError

@@ -7,7 +7,6 @@
 # itself (diagonal, unfold), its gradient is that of a window on a base without gaps, however the input lay in memory.
 
 from cpython.object cimport PyObject
-from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
@@ -15,10 +14,9 @@ from autograd_cy.array.layout cimport (
     strides_tuple,
 )
 from autograd_cy.array.storage cimport FOREIGN
-from autograd_cy.engine.blocks cimport copy_block, made
 from autograd_cy.engine.operands cimport contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
-from autograd_cy.engine.shape cimport axis_of, fill_one, made_of, need_tensor, own, read_shape, view_of, view_with
+from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, made_of, need_tensor, own, read_shape, view_of, view_with, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias
 from autograd_cy.kernels.table cimport K
 
@@ -251,12 +249,11 @@ cdef object diagonal_of(Tensor a, object offset, object dim1, object dim2):
 
 cdef object on_diagonal(Tensor x, int ndim, Py_ssize_t* attrs):
     """x on a diagonal of zeros; attrs: their shape, offset, dim1, dim2."""
-    cdef Tensor out = made(ndim, attrs, x.dtype_)
+    cdef Tensor out = zeros_of(ndim, attrs, x.dtype_)
     cdef Py_ssize_t offset = attrs[ndim], first = attrs[ndim + 1], second = attrs[ndim + 2]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t* steps = strides_of(out.layout)
     cdef int i, n = 0
-    memset(out.data, 0, out.layout.numel * itemsize_of(out.dtype_))
     for i in range(ndim):
         if i != first and i != second:
             strides[n] = steps[i]
