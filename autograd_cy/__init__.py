@@ -11,9 +11,9 @@ from .array.storage import empty_cache, memory_stats, set_cache_limit
 from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
-from .engine.choose import logit, nan_to_num, polygamma
+from .engine.choose import add, clamp, clamp_max, clamp_min, isclose, logit, masked_fill, nan_to_num, polygamma, prelu, sub, where
 from .engine.composed import (
-    allclose, clamp_max, clamp_max_, clamp_min, clamp_min_, dist, float_power, gcd, isclose, lcm, ldexp, positive, prelu, rsub,
+    allclose, clamp_max_, clamp_min_, dist, float_power, gcd, lcm, ldexp, positive, rsub,
 )
 from .engine.composed import multigammaln as mvlgamma
 from .engine.creation import (
@@ -44,7 +44,7 @@ from .engine.making import (
     empty_strided, frombuffer, get_rng_state, initial_seed, logspace, multinomial, normal, poisson, randint_like, scalar_tensor, seed,
     set_rng_state,
 )
-from .engine.methods import add, div, from_dlpack, sub
+from .engine.methods import div, from_dlpack
 from .engine.linear_names import (
     cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
     slogdet, svd, triangular_solve,
@@ -65,7 +65,6 @@ from .engine.scipy_functions import gammainc as igamma
 from .engine.scipy_functions import gammaincc as igammac
 from .engine.scipy_functions import i0
 from .engine.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
-from .engine.selection import clamp, masked_fill, where
 from .engine.shape import (
     adjoint, broadcast_to, clone, detach, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze, t, transpose,
     unflatten, unsqueeze,

@@ -194,8 +194,8 @@ cdef object repeat_by(object input, object given, bint tiles, str name):
     result = tiled(x, n, counts) if tiles else repeated(x, n, counts)
     if result is not None:
         return result
-    raise ShapeError(f"{name}: expected a number from 0 on for every dimension of shape {x.shape}, and a result of less than 2 ** 58 elements, "
-                     f"got {tuple(given)}")
+    raise ShapeError(f"{name}: expected numbers from 0 on, one for each dimension of shape {x.shape}, and a result of less than 2 ** 58 "
+                     f"elements, got {tuple(given)}")
 
 
 def repeat(input, *repeats):

@@ -276,7 +276,7 @@ cdef PyObject* run_derivative(Node node, OpInfo* info, int i, Tensor g) except N
             direct = False
     if node.attrs != NULL:
         for k in range(info.n_attrs):
-            attrs[k] = (<object> node.attrs)[k]
+            attrs[k] = <double> (<tuple> node.attrs)[k]
     if direct and variants[variant] != NULL:
         if layout.numel >= GRAIN:
             with nogil:

@@ -5,12 +5,12 @@ Relies on gather.pyx, index.pyx and elementwise functions; every function is a f
 
 from . import creation, elementwise, gather, reduce, shape
 from .arrange import need_tensor
+from .choose import where
 from .gradients import FUNCTIONS
 from .index import index as index_rows
 from .index import index_put_, index_winners, nonzero
 from .joins import broadcast_tensors
 from .modes import no_grad
-from .selection import where
 
 
 # ---- what was overwritten gets no gradient

@@ -765,7 +765,7 @@ def detach(x):
 
 def convert(Tensor x, dtype):
     """x in another dtype (itself where it has it already)."""
-    cdef int code = as_dtype(dtype).code
+    cdef int code = (dtype if type(dtype) is DType else as_dtype(dtype)).code
     if code == x.dtype_:
         return x
     out = own(converted(x, code))
