@@ -103,13 +103,13 @@ CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
 # Mostly checks of arguments around calls that take microseconds, and what runs at a capture only: -Os makes them a quarter smaller.
 COLD = {f"autograd_cy.{name}" for name in (
-    "engine.creation", "engine.random", "engine.index", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
+    "engine.creation", "engine.random", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
     "engine.linear_algebra", "engine.rows", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
     "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function", "engine.sorting")}
 # Small functions are still inlined here: a quarter smaller and 5 to 10 % slower than with -O2, which operations of a microsecond can bear.
 WARM = {f"autograd_cy.{name}" for name in (
-    "engine.blocks", "engine.gather", "engine.joins", "engine.routines", "engine.scans", "graph.links", "kernels.lapack",
-    "kernels.spectral")}
+    "engine.blocks", "engine.gather", "engine.index", "engine.joins", "engine.named_products", "engine.routines", "engine.scans",
+    "graph.links", "kernels.lapack", "kernels.spectral")}
 INLINING = ["--param=max-inline-insns-size=8"] if GCC else []
 
 

@@ -30,10 +30,10 @@ from .engine.arrange import (
     select_scatter, slice_scatter, tril_indices, triu_indices,
 )
 from .engine.blocks import flip, roll, rot90, tile, tril, triu
-from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add
-from .engine.index import index_put_, nonzero
+from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add, take_along_dim
+from .engine.index import index_put_, masked_select, nonzero, take
 from .engine.indexing import (
-    index_put, index_reduce, masked_scatter, masked_select, put, scatter_reduce, take, take_along_dim,
+    index_put, index_reduce, masked_scatter, put, scatter_reduce,
 )
 from .engine.joins import (
     atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, cat, chunk, column_stack, dsplit, dstack, hsplit, hstack, meshgrid, split, stack,

@@ -389,19 +389,19 @@ from .engine.gather import (
     index_select as index_select,
     scatter as scatter,
     scatter_add as scatter_add,
+    take_along_dim as take_along_dim,
 )
 from .engine.index import (
     index_put_ as index_put_,
+    masked_select as masked_select,
+    take as take,
 )
 from .engine.indexing import (
     index_put as index_put,
     index_reduce as index_reduce,
     masked_scatter as masked_scatter,
-    masked_select as masked_select,
     put as put,
     scatter_reduce as scatter_reduce,
-    take as take,
-    take_along_dim as take_along_dim,
 )
 from .engine.making import (
     empty_strided as empty_strided,

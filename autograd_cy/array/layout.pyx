@@ -64,7 +64,7 @@ cdef Py_ssize_t checked_numel(int ndim, const Py_ssize_t* shape) except -1:
     return 0 if empty else numel
 
 
-cdef int classify(Layout* a) noexcept:
+cdef int classify(Layout* a) noexcept nogil:
     """CONTIGUOUS, DENSE and OVERLAPPING from shape and strides."""
     cdef Py_ssize_t* strides = strides_of(a)
     cdef Py_ssize_t expected = 1

@@ -116,6 +116,8 @@ def clamp_max_(self: Tensor, max: Tensor | float) -> Tensor:
 def sum_to_size(self: Tensor, *size: int) -> Tensor:
     """The sum over the dimensions that broadcasting from `size` would have stretched."""
     wanted = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+    if wanted == self.shape:
+        return self
     more = self.ndim - len(wanted)
     if more < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[more:], strict=True)):
         raise RuntimeError(f"sum_to_size: size {wanted} is not expandable to shape {self.shape}")

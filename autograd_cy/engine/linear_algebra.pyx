@@ -13,6 +13,7 @@ from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, lay
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
+from autograd_cy.engine.reduce cimport pair
 from autograd_cy.engine.routines cimport run_routine
 from autograd_cy.engine.shape cimport own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
@@ -34,7 +35,7 @@ inv_ex_result = namedtuple("inv_ex", "inverse info")
 solve_ex_result = namedtuple("solve_ex", "result info")
 cholesky_ex_result = namedtuple("cholesky_ex", "L info")
 slogdet_result = namedtuple("slogdet", "sign logabsdet")
-cdef object made_of = tuple.__new__             # past the check of a named tuple's arguments
+cdef tuple NOT_ADJOINT = (False,)
 
 
 # ---- what an operation accepts, and room for results
@@ -255,21 +256,20 @@ cdef Tensor solution(Tensor a, Tensor b, PyObject* info):
     factors, pivots = like(a), for_each(a, INT32, last(a, 1))
     arrays[3], arrays[4] = <PyObject*> factors, <PyObject*> pivots
     run_routine(R_SOLVE, arrays, 1, ints)
-    attrs, aux = (False,), ((factors, pivots),)
-    record(SOLVE, <PyObject*> x, 2, inputs, <PyObject*> attrs, <PyObject*> aux)
+    aux = (factors, pivots)
+    record(SOLVE, <PyObject*> x, 2, inputs, <PyObject*> NOT_ADJOINT, <PyObject*> aux)
     return x
 
 
-def solve_again(Tensor a, Tensor b, tuple factors, adjoint):
+def solve_again(Tensor a, Tensor b, Tensor factors, Tensor pivots, adjoint):
     """For rules: A^-1 b (A^-T b if adjoint) with the factors of A that a solution left."""
     cdef Tensor x = like(b)
     cdef PyObject* arrays[4]
     cdef Py_ssize_t ints[1]
-    cdef tuple kept = factors
-    arrays[0], arrays[1], arrays[2], arrays[3] = <PyObject*> kept[0], <PyObject*> kept[1], <PyObject*> b, <PyObject*> x
+    arrays[0], arrays[1], arrays[2], arrays[3] = <PyObject*> factors, <PyObject*> pivots, <PyObject*> b, <PyObject*> x
     ints[0] = 1 if adjoint else 0
     run_routine(R_SOLVE_AGAIN, arrays, 1, ints)
-    record_two(SOLVE, a, b, x, (bool(adjoint),), (factors,))
+    record_two(SOLVE, a, b, x, (bool(adjoint),), (factors, pivots))
     return x
 
 
@@ -384,7 +384,7 @@ def slogdet(A):
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> sign, <PyObject*> out
     run_routine(R_DETERMINANT, arrays)
     record_one(LOGABSDET, a, out)
-    return made_of(slogdet_result, (sign, out))
+    return pair(slogdet_result, sign, out)
 
 
 # ---- factorisations

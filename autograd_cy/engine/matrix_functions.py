@@ -8,7 +8,7 @@ from collections import namedtuple
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, reduce
 from .creation import eye, full, zeros
-from .decompositions import eigh, eigvalsh, least_squares, lu_factor_ex, permutation_matrix, svd, svdvals
+from .decompositions import eigh, eigvalsh, least_squares, lu_factor, permutation_matrix, svd, svdvals
 from .gradients import FUNCTIONS
 from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
 from .modes import no_grad
@@ -38,13 +38,12 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """(sum |x| ** ord) ** (1 / ord) over `dim`, or over all elements; ord inf: the largest, -inf: the smallest |x|, 0: the number of
     non-zeros. The gradient of a norm of 0 is 0.
     """
-    x = _floats(x, "linalg.vector_norm", dtype)
-    if isinstance(ord, (str, bool)) or not isinstance(ord, (int, float)):
+    if dtype is not None or not isinstance(x, Tensor) or not x.is_floating_point():
+        x = _floats(x, "linalg.vector_norm", dtype)
+    if type(ord) is not int and not isinstance(ord, float):
         raise TypeError(f"linalg.vector_norm: expected ord to be a number, got {ord!r}")
-    if dim == () or dim == []:
-        dim = None
-    if not x.numel() and (ord < 0 or ord == INF):
-        for d in range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim:
+    if (ord < 0 or ord == INF) and not x.numel():
+        for d in range(x.ndim) if dim is None or dim in ((), []) else (dim,) if isinstance(dim, int) else dim:
             if not x.shape[d]:
                 raise ShapeError(f"linalg.vector_norm: the norm of order {ord} of nothing is not defined, and dimension {d} of shape "
                                  f"{tuple(x.shape)} is empty")
@@ -59,7 +58,7 @@ def _two_dims(x, dim, name):
     for d in dim:
         if not -x.ndim <= d < x.ndim:
             raise IndexError(f"{name}: dim {d} is out of range for a tensor of shape {tuple(x.shape)}")
-    a, b = (d % x.ndim for d in dim)
+    a, b = dim[0] % x.ndim, dim[1] % x.ndim
     if a == b:
         raise ShapeError(f"{name}: dims must be different, got {dim}")
     return a, b
@@ -77,7 +76,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     A = _floats(A, name, dtype)
     rows, cols = _two_dims(A, dim, name)
     if ord == "fro":
-        return reduce.norm(A, 2, (rows, cols), keepdim)
+        return reduce.norm(A, 2, None if A.ndim == 2 else (rows, cols), keepdim)
     if ord in (1, -1, INF, -INF) and not isinstance(ord, str):
         summed, kept = (rows, cols) if ord in (1, -1) else (cols, rows)
         sums = elementwise.abs(A).sum(summed, keepdim=True)
@@ -152,7 +151,8 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
                 vh = swap_axes(u)
             else:
                 u, s, vh = svd(a, False)
-            usable = elementwise.abs(s) > _cutoff(elementwise.abs(s), A.shape, atol, rtol)
+            size = elementwise.abs(s) if hermitian else s
+            usable = size > _cutoff(size, A.shape, atol, rtol)
             inverse = where(usable, 1 / where(usable, s, 1), 0)
             out = matmul(swap_axes(vh) * unsqueeze(inverse, -2), swap_axes(u))
     return record_row("pinv", (A,), out, (atol, rtol, hermitian))
@@ -210,7 +210,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 def lu(A, *, pivot=True):
     """(P, L, U) with A = P L U, for A (..., m, n): a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
-    factors, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    factors, pivots = lu_factor(A, pivot=pivot)
     return lu_result(*lu_unpack(factors, pivots))
 
 

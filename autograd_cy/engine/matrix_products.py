@@ -46,14 +46,16 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimension of both; a product with a number if either has no dimension."""
-    _need("inner", input, other)
-    if not input.ndim or not other.ndim:
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        _need("inner", input, other)
+    m, n = input.ndim, other.ndim
+    if not m or not n:
         return input * other
-    if input.ndim == other.ndim == 1 and input.shape == other.shape:
-        return dot(input, other)
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last dimensions of shapes {tuple(input.shape)} and {tuple(other.shape)} differ")
-    return tensordot(input, other, ((-1,), (-1,)))
+    if n == 1:
+        return dot(input, other) if m == 1 else matmul(input, other)
+    return matmul(input, other.mT) if n == 2 else tensordot(input, other, ((-1,), (-1,)))
 
 
 ger = outer
@@ -148,13 +150,19 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
 
     Raises ValueError where their sizes differ (1 broadcasts).
     """
-    _need("tensordot", a, b)
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        _need("tensordot", a, b)
     if not isinstance(dims, int):
-        dims = tuple((d,) if isinstance(d, int) else tuple(d.tolist() if isinstance(d, Tensor) else d) for d in dims)
+        ours, theirs = dims
+        dims = _ints(ours), _ints(theirs)
     try:
         return einsum(_tensordot_equation(a.ndim, b.ndim, dims), a, b)
     except ShapeError:
         raise ShapeError(f"tensordot: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit for dims={dims}") from None
+
+
+def _ints(dims):
+    return (dims,) if isinstance(dims, int) else tuple(dims.tolist() if isinstance(dims, Tensor) else dims)
 
 
 @lru_cache
@@ -242,11 +250,16 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if p < 0:
         raise ShapeError(f"pdist: p must be non-negative, got {p}")
     n = input.shape[0]
-    first = [i for i in range(n) for _ in range(i + 1, n)]
-    second = [j for i in range(n) for j in range(i + 1, n)]
-    if not first or not input.shape[1]:
-        return full((len(first),), 0.0, dtype=input.dtype)
+    if n < 2 or not input.shape[1]:
+        return full((n * (n - 1) // 2,), 0.0, dtype=input.dtype)
+    first, second = _pairs(n)
     return norm(input[first] - input[second], p, -1)
+
+
+@lru_cache(8)
+def _pairs(n):
+    """The first and the second of all pairs."""
+    return [i for i in range(n) for _ in range(i + 1, n)], [j for i in range(n) for j in range(i + 1, n)]
 
 
 def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
@@ -260,6 +273,10 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
     if not x.is_floating_point():
         x = x.float()
     n = x.shape[1]
+    if fweights is None and aweights is None:
+        centred = x - x.mean(1, True)
+        out = matmul(centred, centred.mT) / float(max(n - correction, 0))
+        return out if input.ndim == 2 else reshape(out, ())
     weights = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is None:
@@ -269,16 +286,14 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
         if name == "fweights" and given.is_floating_point():
             raise RuntimeError(f"cov: expected fweights to have an integral dtype, got {given.dtype.name}")
         weights = given.to(x.dtype) if weights is None else weights * given
-    total = n if weights is None else weights.sum()
-    mean = x.mean(1, True) if weights is None else (x * weights).sum(1, True) / total
+    total = weights.sum()
+    mean = (x * weights).sum(1, True) / total
     if aweights is None or correction == 0:
         freedom = total - correction
     else:
         freedom = total - correction * (weights * aweights).sum() / total
     centred = x - mean
-    freedom = max(freedom, 0) if not isinstance(freedom, Tensor) else freedom.clamp(min=0)
-    product = matmul(centred if weights is None else centred * weights, centred.mT)
-    out = product / (freedom if isinstance(freedom, Tensor) else full((), float(freedom), dtype=x.dtype))
+    out = matmul(centred * weights, centred.mT) / freedom.clamp(min=0)
     return out if input.ndim == 2 else reshape(out, ())
 
 
@@ -288,7 +303,7 @@ def corrcoef(input: Tensor) -> Tensor:
     c = cov(input)
     if not c.ndim:
         return c / c
-    d = reshape(c, (c.numel(),))[::c.shape[0] + 1].sqrt()
+    d = c.diagonal().sqrt()
     return (c / unsqueeze(d, 1) / d).clamp(-1, 1)
 
 
@@ -296,18 +311,20 @@ def corrcoef(input: Tensor) -> Tensor:
 
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross products along a dimension of size 3; other dimensions broadcast."""
-    _need("linalg.cross", input, other)
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        _need("linalg.cross", input, other)
     if input.ndim != other.ndim:
         raise ShapeError(f"linalg.cross: inputs must have the same number of dimensions, got shapes {tuple(input.shape)} and "
                          f"{tuple(other.shape)}")
     axis = _axis(dim, input, "linalg.cross")
-    if input.shape[axis] != 3 or other.shape[axis] != 3:
+    ours, theirs = input.shape, other.shape
+    if ours[axis] != 3 or theirs[axis] != 3:
         raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3, got shapes {tuple(input.shape)} and "
                          f"{tuple(other.shape)}")
-    if input.dtype != other.dtype:
+    if input.dtype is not other.dtype:
         raise RuntimeError(f"linalg.cross: inputs must have one dtype, got {input.dtype.name} and {other.dtype.name}")
     a, b = (input, other) if axis == input.ndim - 1 else (movedim(input, axis, -1), movedim(other, axis, -1))
-    if a.shape != b.shape:
+    if ours != theirs:
         shape = [m if n == 1 else n for m, n in zip(a.shape, b.shape, strict=True)]
         a, b = expand(a, shape), expand(b, shape)
     out = cross_rows(a, b)

@@ -233,9 +233,9 @@ METHODS |= {f.__name__: f for f in (
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
     gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
     gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
-    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, indexing.take,
-    indexing.take_along_dim,
-    indexing.put, indexing.put_, indexing.masked_select, indexing.masked_scatter, indexing.masked_scatter_,
+    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, index.take,
+    gather.take_along_dim,
+    indexing.put, indexing.put_, index.masked_select, indexing.masked_scatter, index.masked_scatter_,
     *making.METHODS, *manners.METHODS,
 )}
 METHODS |= {f.__name__: f for f in (

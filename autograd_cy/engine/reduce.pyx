@@ -19,15 +19,15 @@ from autograd_cy.engine.routines cimport run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
-    K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM,
-    REDUCE_PROD, REDUCE_SUM, REDUCE_VAR,
+    ALL_VECTORS, K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN,
+    REDUCE_NORM, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, run_loop,
 )
 
+from autograd_cy import ops
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.elementwise import maximum, minimum, sqrt
+from autograd_cy.engine.elementwise import maximum, minimum
 from autograd_cy.engine.gradients import rule_gradient
-from autograd_cy.engine.modes import no_grad
-from autograd_cy.engine.shape import convert, expand, permute, unsqueeze
+from autograd_cy.engine.shape import convert, expand, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_number
 
@@ -48,8 +48,8 @@ cdef extern from *:
 cdef int SUM = OPCODES["sum"], MEAN = OPCODES["mean"], PROD = OPCODES["prod"], AMAX = OPCODES["amax"], AMIN = OPCODES["amin"]
 cdef int MAX = OPCODES["max"], MIN = OPCODES["min"], VAR = OPCODES["var"], STD = OPCODES["std"]
 cdef int LOGSUMEXP = OPCODES["logsumexp"], NORM = OPCODES["norm"], SOFTMAX = OPCODES["softmax"]
-cdef int NANSUM = OPCODES["nansum"], SUM_WITHOUT_NAN = routine_number("scans.nansum")
-cdef int LOG_SOFTMAX = OPCODES["log_softmax"]
+cdef int NANSUM = OPCODES["nansum"], SUM_WITHOUT_NAN = routine_number("scans.nansum"), SOFTMAX_ALONG = routine_number("rows.softmax")
+cdef int LOG_SOFTMAX = OPCODES["log_softmax"], SQRT_LOOP = ops.loop_id("sqrt")
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 cdef object pair(object kind, object first, object second):
@@ -63,6 +63,7 @@ cdef object UNSET = object()
 
 cdef tuple dims_of(object dim, int ndim, str name):
     """The dimensions to reduce: all for None or (), else one or several, without repetition, ascending."""
+    cdef unsigned long long mask = 0
     cdef int axis
     if dim is None:
         return ALL_DIMS[ndim]
@@ -72,10 +73,12 @@ cdef tuple dims_of(object dim, int ndim, str name):
     if isinstance(dim, (tuple, list)):
         if not dim:
             return ALL_DIMS[ndim]
-        found = sorted([axis_of(d, ndim, name) for d in dim])
-        if len(set(found)) != len(found):
-            raise ShapeError(f"{name}: a dim occurs twice in {tuple(dim)}")
-        return tuple(found) if ndim else ()
+        for d in dim:
+            axis = axis_of(d, ndim, name)
+            if mask >> axis & 1:
+                raise ShapeError(f"{name}: a dim occurs twice in {tuple(dim)}")
+            mask |= <unsigned long long> 1 << axis
+        return ALL_DIMS[ndim] if len(dim) >= ndim else tuple([axis for axis in range(ndim) if mask >> axis & 1])
     axis = axis_of(dim, ndim, name)
     return (axis,) if ndim else ()
 
@@ -323,9 +326,10 @@ def std(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None
     cdef double c = correction_of(dim, unbiased, correction)
     cdef bint keep = bool(keep_of(keepdim, keepdims))
     cdef PyObject* inputs[1]
-    cdef object out
-    with no_grad():
-        out = sqrt(own(reduced(REDUCE_VAR, t, dims, keep, c)))
+    cdef Tensor out = own(reduced(REDUCE_VAR, t, dims, keep, c))
+    cdef char* p[2]
+    p[0] = p[1] = out.data
+    run_loop(SQRT_LOOP, t.dtype_, ALL_VECTORS, out.layout.numel, p, NULL)
     inputs[0] = <PyObject*> t
     if any_wants_grad(1, inputs):
         attrs = (dims, keep, c)
@@ -350,8 +354,7 @@ def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"),
-                     bool(keep_of(keepdim, keepdims)),
-                     0, None)
+                     bool(keep_of(keepdim, keepdims)), 0, None)
 
 
 def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
@@ -370,46 +373,38 @@ def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=Non
 
 # ---- softmax
 
-cdef object rows_last(Tensor x, int axis):
-    """x with `axis` moved to the end, contiguous; no history."""
-    cdef int i
-    if axis != x.layout.ndim - 1:
-        x = permute(x, tuple([i for i in range(x.layout.ndim) if i != axis] + [axis]))
-    return own(contiguous_of(x))
-
-
 cdef object softmax_of(int opcode, object x, object dim, object dtype, str name):
     cdef Tensor t = input_of(x if dtype is None else convert(x, dtype), name)
-    cdef int axis
-    cdef PyObject* inputs[1]
+    cdef int axis, i
+    cdef PyObject* tensors[2]
     cdef Tensor rows
     cdef Tensor out
-    cdef Py_ssize_t cols
-    cdef int log = opcode == LOG_SOFTMAX
+    cdef Py_ssize_t sizes[4]                # before the axis, along it, behind it; whether the logarithm
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     if dim is None:
         raise TypeError(f"{name}: dim is required")
     axis = axis_of(dim, t.layout.ndim, name)
-    rows = t
-    if t.layout.ndim and not (axis == t.layout.ndim - 1 and t.layout.flags & CONTIGUOUS):
-        rows = rows_last(t.detach(), axis)
+    rows = own(contiguous_of(t))
     out = own(tensor_new(rows.layout, t.dtype_))
-    cols = rows.layout.dims[rows.layout.ndim - 1] if rows.layout.ndim else 1
-    if cols:
-        if rows.layout.numel >= GRAIN:
-            with nogil:
-                K.softmax(t.dtype_, rows.layout.numel // cols, cols, rows.data, out.data, log)
-        else:
-            K.softmax(t.dtype_, rows.layout.numel // cols, cols, rows.data, out.data, log)
-    if axis != t.layout.ndim - 1 and t.layout.ndim:
-        order = [i for i in range(t.layout.ndim - 1)]
-        order.insert(axis, t.layout.ndim - 1)
-        out = own(contiguous_of(permute(out, tuple(order))))
-    inputs[0] = <PyObject*> t
-    if any_wants_grad(1, inputs):
+    sizes[0] = sizes[1] = sizes[2] = 1
+    sizes[3] = opcode == LOG_SOFTMAX
+    for i in range(rows.layout.ndim):
+        sizes[(i > axis) + (i >= axis)] *= rows.layout.dims[i]
+    if rows.layout.numel == 0:
+        pass
+    elif sizes[2] > 1:
+        tensors[0], tensors[1] = <PyObject*> out, <PyObject*> rows
+        run_routine(SOFTMAX_ALONG, tensors, 4, sizes)
+    elif rows.layout.numel >= GRAIN:
+        with nogil:
+            K.softmax(t.dtype_, sizes[0], sizes[1], rows.data, out.data, <int> sizes[3])
+    else:
+        K.softmax(t.dtype_, sizes[0], sizes[1], rows.data, out.data, <int> sizes[3])
+    tensors[0] = <PyObject*> t
+    if any_wants_grad(1, tensors):
         attrs = (axis,)
-        record(opcode, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+        record(opcode, <PyObject*> out, 1, tensors, <PyObject*> attrs, NULL)
     return out
 
 

@@ -5,6 +5,7 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from libc.math cimport NAN
 
 from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
@@ -179,7 +180,7 @@ cdef object middle_of_all(Tensor x, Task task, str name):
     if x.layout.numel == 0:
         if x.dtype_ > FLOAT64:
             raise ShapeError(f"{name}: the input of shape {x.shape} is empty, and {name} of no integers is not defined")
-        return full_like(out, float("nan"))
+        return full_like(out, NAN)
     flat = own(contiguous_of(x))
     flat = own(tensor_alias(flat, layout_contiguous(1, &flat.layout.numel), flat.data))
     index = own(tensor_new(layout_scalar(), INT64))

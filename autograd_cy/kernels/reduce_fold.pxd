@@ -7,7 +7,7 @@
 # fold of a stream of blocks (fold_one); when it is a kept dim, a row of outputs is accumulated at once (fold_many).
 
 from autograd_cy.array.dtype cimport MAX_NDIM
-from autograd_cy.kernels.fold cimport (OP_SUM, acc_t, fold_columns, fold_contiguous, fold_row, fold_rows8, identity, load)
+from autograd_cy.kernels.fold cimport (OP_SUM, acc_t, fold_columns, fold_contiguous, fold_row, fold_rows8, fold_squares, identity, load)
 from autograd_cy.kernels.reduce_plan cimport Plan, advance
 from autograd_cy.kernels.table cimport K
 
@@ -97,11 +97,12 @@ cdef inline acc_t fold_one(const Plan* p, const char* x, int op, int before, int
     cdef acc_t stack[64]
     cdef acc_t value
     cdef int d, nr = p.nr, top = 0
-    cdef bint direct
+    cdef bint direct, squares
     if nr:
         inner = p.rshape[nr - 1]
         stride = p.rx[nr - 1]
     direct = p.direct and stride == 1 and before == NOTHING and unary == PLAIN
+    squares = p.direct and stride == 1 and before == NOTHING and unary == SQUARE and inner >= 64
     if direct and nr <= 1:
         return fold_contiguous(op, <const acc_t*> x, inner)
     value = identity(op, <acc_t> 0)
@@ -113,7 +114,11 @@ cdef inline acc_t fold_one(const Plan* p, const char* x, int op, int before, int
     for i in range(outer):
         at = 0
         while at < inner:
-            if direct and filled == 0 and inner >= STREAM:
+            if squares:
+                m = inner - at if inner - at < 2 * STREAM else STREAM
+                value = fold_squares(<const acc_t*> x + offset + at, m)
+                at += m
+            elif direct and filled == 0 and inner >= STREAM:
                 value = fold_contiguous(op, <const acc_t*> x + offset, inner)
                 at = inner
             else:

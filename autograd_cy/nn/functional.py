@@ -43,7 +43,7 @@ from autograd_cy.engine.elementwise import (
     threshold_,
 )
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
-from autograd_cy.engine.indexing import embedding
+from autograd_cy.engine.gather import embedding
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.matrix_products import pdist
 from autograd_cy.engine.losses import (
@@ -191,22 +191,19 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64 (...) -> int64 (..., num_classes), 1 at the class; num_classes -1: the largest class plus one."""
-    if tensor.dtype != int64:
+    if tensor.dtype is not int64:
         raise RuntimeError(f"one_hot is only applicable to index tensors of type int64, got {tensor.dtype}")
-    if tensor.numel() == 0:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return creation.zeros((*tensor.shape, num_classes), dtype=int64)
-    if num_classes >= 0 and creation.capturing():                     # the replay refuses what is no class when it indexes
-        return creation.eye(num_classes, dtype=int64)[where(tensor < 0, num_classes, tensor)]
-    if int(tensor.min()) < 0:
-        raise RuntimeError(f"Class values must be non-negative, got {int(tensor.min())}")
-    largest = int(tensor.max())
+    if num_classes <= 0 and tensor.numel() == 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if num_classes == -1:
-        num_classes = largest + 1
-    elif largest >= num_classes:
-        raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {largest}")
-    return (tensor.unsqueeze(-1) == creation.arange(num_classes)).to(int64)
+        num_classes = max(int(tensor.max()) + 1, 1)
+    out = creation.zeros((*tensor.shape, max(num_classes, 0)), dtype=int64)
+    try:
+        return out.scatter_(-1, tensor.unsqueeze(-1), 1)
+    except IndexError:                                                # what is no class; in a replay it stays this error
+        if int(tensor.min()) < 0:
+            raise RuntimeError(f"Class values must be non-negative, got {int(tensor.min())}") from None
+        raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {int(tensor.max())}") from None
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
