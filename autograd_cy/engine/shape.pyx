@@ -13,7 +13,7 @@ from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_expand, layout_incref, layout_permute,
     layout_strided, layout_view, shape_tuple, strides_of,
 )
-from autograd_cy.engine.gradients cimport sum_to_layout
+from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of
@@ -772,3 +772,53 @@ def convert(Tensor x, dtype):
     if code <= 1:
         recorded_copy(CONVERT, out, x, (code,))
     return out
+
+
+# ---- first derivatives, as the rules give them
+
+cdef int viewed_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """reshape and permute: the gradient seen otherwise, on its own memory where it can be."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* full = node.edges[0].layout
+    cdef Layout* layout
+    cdef const Py_ssize_t* order = <const Py_ssize_t*> node.saved
+    cdef Py_ssize_t back[MAX_NDIM]
+    cdef int i
+    if node.opcode == PERMUTE:
+        for i in range(full.ndim):
+            back[order[i]] = i
+        layout = layout_permute(g.layout, back)
+    else:
+        layout = layout_view(g.layout, full.ndim, full.dims)
+        if layout == NULL:
+            g = own(contiguous_of(g))
+            layout = layout_view(g.layout, full.ndim, full.dims)
+    result[0] = tensor_alias(g, layout, g.data)
+    return 0
+
+
+cdef int expanded_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """expand, clone: the gradient itself, or its sum."""
+    result[0] = sum_to_layout(<Tensor> grads[0], node.edges[0].layout)
+    return 0
+
+
+cdef int part_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """select and narrow: zeros, with the gradient at its place."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* full = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved        # the axis, and where on it
+    cdef Tensor out = zeros_of(full.ndim, full.dims, g.dtype_)
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int i
+    for i in range(g.layout.ndim):
+        strides[i] = strides_of(out.layout)[i + (node.opcode == SELECT and i >= ints[0])]
+    copy_block(out, ints[1] * strides_of(out.layout)[ints[0]], g, 0, g.layout.ndim, g.layout.dims, strides, strides_of(g.layout))
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[RESHAPE] = backwards[PERMUTE] = viewed_backward
+backwards[EXPAND] = backwards[CLONE] = expanded_backward
+backwards[SELECT] = backwards[NARROW] = part_backward
