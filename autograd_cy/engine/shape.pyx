@@ -1,6 +1,6 @@
 # Views and copies: reshape, permute, expand, slices, contiguous, clone, conversions.
 #
-# Above 500 lines because views share their helpers, and another module would add 60 kB for the same functions.
+# Above 500 lines because views share their helpers, and another module would add 15 kB that do nothing but import them.
 #
 # Relies on array, dispatch, record. Views share memory and cost one layout; methods.py puts the functions into Tensor.
 
