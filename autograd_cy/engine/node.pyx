@@ -11,7 +11,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from autograd_cy.array.layout cimport layout_decref, shape_tuple
+from autograd_cy.array.layout cimport layout_decref, shape_tuple, tuple_of
 from autograd_cy.engine.object cimport (
     PyObject_GC_Del, PyTypeObject, ag_gc_new_var, ag_line_of, ag_place, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
 )
@@ -124,16 +124,20 @@ node_type = <PyTypeObject*> Node
 
 
 cdef tuple attributes_of(Node node):
-    cdef tuple ints
-    cdef int i
+    cdef tuple made = ()
+    cdef int n, first
     if node.attrs == NULL:
         if INTS[node.opcode] < 0:
-            return ()
-        ints = tuple([(<Py_ssize_t*> node.saved)[i] for i in range(node.room - EDGE_WORDS * node.n_edges)])
+            return made
+        n = <int> (node.room - EDGE_WORDS * node.n_edges)
+        first = n - INTS[node.opcode]
+        if not TUPLE_FIRST[node.opcode]:
+            first = 0
+        made = tuple_of(n - first, <Py_ssize_t*> node.saved + first)
         if TUPLE_FIRST[node.opcode]:
-            ints = (ints[:len(ints) - INTS[node.opcode]], *ints[len(ints) - INTS[node.opcode]:])
-        Py_INCREF(ints)
-        node.attrs = <PyObject*> ints
+            made = (tuple_of(first, <Py_ssize_t*> node.saved),) + made
+        Py_INCREF(made)
+        node.attrs = <PyObject*> made
     return <tuple> node.attrs
 
 
