@@ -3,8 +3,6 @@
 Relies on every module of operations. The package's __init__ imports it; functions and methods are the same objects.
 """
 
-import copy
-
 from ..array.dtypes import DTYPES, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
@@ -99,7 +97,7 @@ def __deepcopy__(self, memo):
     made = _rebuild(type(self), copies.copied_with_storage(self, memo), self.requires_grad)
     memo[id(self)] = made
     if self.grad is not None:
-        made.grad = copy.deepcopy(self.grad, memo)
+        made.grad = self.grad.__deepcopy__(memo)
     return made
 
 
