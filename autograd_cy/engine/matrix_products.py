@@ -252,14 +252,9 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     n = input.shape[0]
     if n < 2 or not input.shape[1]:
         return full((n * (n - 1) // 2,), 0.0, dtype=input.dtype)
-    first, second = _pairs(n)
+    first = [i for i in range(n) for _ in range(i + 1, n)]
+    second = [j for i in range(n) for j in range(i + 1, n)]
     return norm(input[first] - input[second], p, -1)
-
-
-@lru_cache(8)
-def _pairs(n):
-    """The first and the second of all pairs."""
-    return [i for i in range(n) for _ in range(i + 1, n)], [j for i in range(n) for j in range(i + 1, n)]
 
 
 def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
