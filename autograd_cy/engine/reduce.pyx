@@ -15,7 +15,7 @@ from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, Saved
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.routines cimport opcode, routine, run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
@@ -28,8 +28,6 @@ from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.elementwise import maximum, minimum
 from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.shape import convert, expand, permute, unsqueeze
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
 cdef extern from *:
     """
@@ -45,11 +43,11 @@ cdef extern from *:
     """
     object ag_pair(object type, object first, object second)
 
-cdef int SUM = OPCODES["sum"], MEAN = OPCODES["mean"], PROD = OPCODES["prod"], AMAX = OPCODES["amax"], AMIN = OPCODES["amin"]
-cdef int MAX = OPCODES["max"], MIN = OPCODES["min"], VAR = OPCODES["var"], STD = OPCODES["std"]
-cdef int LOGSUMEXP = OPCODES["logsumexp"], NORM = OPCODES["norm"], SOFTMAX = OPCODES["softmax"]
-cdef int NANSUM = OPCODES["nansum"], SUM_WITHOUT_NAN = routine_number("scans.nansum")
-cdef int LOG_SOFTMAX = OPCODES["log_softmax"], SQRT_LOOP = ops.loop_id("sqrt")
+cdef int SUM = opcode("sum"), MEAN = opcode("mean"), PROD = opcode("prod"), AMAX = opcode("amax"), AMIN = opcode("amin")
+cdef int MAX = opcode("max"), MIN = opcode("min"), VAR = opcode("var"), STD = opcode("std")
+cdef int LOGSUMEXP = opcode("logsumexp"), NORM = opcode("norm"), SOFTMAX = opcode("softmax")
+cdef int NANSUM = opcode("nansum"), SUM_WITHOUT_NAN = routine("scans.nansum")
+cdef int LOG_SOFTMAX = opcode("log_softmax"), SQRT_LOOP = ops.loop_id("sqrt")
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 cdef object pair(object kind, object first, object second):

@@ -12,7 +12,7 @@ from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, lay
 from autograd_cy.engine.operands cimport converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.reduce cimport dims_of, either, input_of, keep_of, pair, reduced
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.routines cimport opcode, routine, run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport REDUCE_SUM
@@ -21,15 +21,13 @@ from autograd_cy.array.errors import DTypeError
 from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.reduce import ValuesIndices, amax, amin, mean, nansum, std, var
 from autograd_cy.engine.shape import convert
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
-cdef int CUMSUM = OPCODES["cumsum"], CUMPROD = OPCODES["cumprod"], CUMMAX = OPCODES["cummax"], CUMMIN = OPCODES["cummin"]
-cdef int LOGCUMSUMEXP = OPCODES["logcumsumexp"], RECURRENCE = OPCODES["recurrence"]
-cdef int EQ = OPCODES["eq"], DIV = OPCODES["div"]
-cdef int RUN_SUM = routine_number("scans.running_sum"), RUN_PRODUCT = routine_number("scans.running_product")
-cdef int RUN_EXTREME = routine_number("scans.running_extreme"), RUN_LOGSUMEXP = routine_number("scans.running_logsumexp")
-cdef int RUN_RECURRENCE = routine_number("scans.recurrence")
+cdef int CUMSUM = opcode("cumsum"), CUMPROD = opcode("cumprod"), CUMMAX = opcode("cummax"), CUMMIN = opcode("cummin")
+cdef int LOGCUMSUMEXP = opcode("logcumsumexp"), RECURRENCE = opcode("recurrence")
+cdef int EQ = opcode("eq"), DIV = opcode("div")
+cdef int RUN_SUM = routine("scans.running_sum"), RUN_PRODUCT = routine("scans.running_product")
+cdef int RUN_EXTREME = routine("scans.running_extreme"), RUN_LOGSUMEXP = routine("scans.running_logsumexp")
+cdef int RUN_RECURRENCE = routine("scans.recurrence")
 
 MinMax = namedtuple("MinMax", ["min", "max"])
 
