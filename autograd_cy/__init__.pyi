@@ -45,25 +45,30 @@ from .engine.backward import (
 )
 from .engine.function import custom_op as custom_op
 from .engine.choose import (
+    add as add,
+    clamp as clamp,
+    clamp_max as clamp_max,
+    clamp_min as clamp_min,
+    isclose as isclose,
     logit as logit,
+    masked_fill as masked_fill,
     nan_to_num as nan_to_num,
     polygamma as polygamma,
+    prelu as prelu,
+    sub as sub,
+    where as where,
 )
 from .engine.composed import (
     allclose as allclose,
-    clamp_max as clamp_max,
     clamp_max_ as clamp_max_,
-    clamp_min as clamp_min,
     clamp_min_ as clamp_min_,
     dist as dist,
     float_power as float_power,
     gcd as gcd,
-    isclose as isclose,
     lcm as lcm,
     ldexp as ldexp,
     multigammaln as _multigammaln,
     positive as positive,
-    prelu as prelu,
     rsub as rsub,
 )
 from .engine.creation import (
@@ -146,11 +151,9 @@ from .engine.joins import (
     unbind as unbind,
 )
 from .engine.methods import (
-    add as add,
     broadcast_to as broadcast_to,
     div as div,
     from_dlpack as from_dlpack,
-    sub as sub,
 )
 from .engine.linear_names import (
     cholesky as cholesky,
@@ -255,11 +258,6 @@ from .engine.scipy_functions import (
     gammaincc as _gammaincc,
     i0 as i0,
 )
-from .engine.selection import (
-    clamp as clamp,
-    masked_fill as masked_fill,
-    where as where,
-)
 from .engine.shape import (
     clone as clone,
     detach as detach,
@@ -342,7 +340,7 @@ from .engine.methods import sub as _sub
 from .engine.methods import div as _div
 from .engine.shape import transpose as _transpose
 from .engine.joins import cat as _cat
-from .engine.selection import clamp as _clamp
+from .engine.choose import clamp as _clamp
 from .engine.joins import split as _split
 from .engine.shape import movedim as _movedim
 from .engine.arrange import vstack as _vstack

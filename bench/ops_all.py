@@ -26,7 +26,6 @@ SLOWER = 1.1             # below this ratio it is the noise of two minima
 OWN_MEMORY = "every gradient has memory of its own; PyTorch hands out the incoming one again"
 SAME_BITS = "no fused multiply-adds, so that every instruction-set level gives the same bits"
 SCIPY = "scipy.special computes it, called from Python"
-COPIED = "along another axis than the last it goes through a transposed copy"
 WRITTEN_IN_PYTHON = "checks and geometry are written in Python, over routines"
 REASONS = {
     ("add", "backward"): OWN_MEMORY, ("sub", "backward"): OWN_MEMORY, ("clone", "backward"): OWN_MEMORY, ("frac", "backward"): OWN_MEMORY,
@@ -43,7 +42,6 @@ REASONS = {
     ("lgamma", "forward"): "in float64 the C library's, a number at a time",
     ("logit", "backward"): "the limits are compared with every element once more, so that the gradient beyond them is 0",
     ("polygamma", "forward"): "any order, by Hurwitz's zeta function; orders 0 and 1 have their own loops",
-    ("norm", "forward"): "a scale keeps squares from overflowing", ("softmax", "forward"): COPIED, ("log_softmax", "forward"): COPIED,
     ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops", ("max_pool", "small"): WRITTEN_IN_PYTHON,
     ("max_pool", "backward"): "gradients are put to places one by one", ("average_windows", "forward"): "memory sets it",
     ("average_windows", "backward"): "gradients are put to places one by one",

@@ -50,14 +50,8 @@ REACHED_BY = {
 }
 # Samples of names that are compositions of rows.
 COMPOSED = {
-    "repeat",
     "tile",
-    "repeat_interleave",
-    "flip",
-    "roll",
     "rot90",
-    "diag",
-    "diag_embed",
     "unflatten",
     "tensor_split",
     "block_diag",
@@ -78,7 +72,6 @@ COMPOSED = {
     "split",
     "chunk",
     "cat",
-    "stack",
     "isclose",
     "quantile",
     "diff",

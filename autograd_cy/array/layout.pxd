@@ -74,7 +74,7 @@ cdef Layout* layout_dense_like(Layout* a) except NULL
 cdef Layout* layout_broadcast(Layout* a, Layout* b) except? NULL
 cdef Layout* layout_expand(Layout* a, int ndim, const Py_ssize_t* shape) except? NULL
 cdef Layout* layout_view(Layout* a, int ndim, const Py_ssize_t* shape) except? NULL
-cdef Layout* layout_permute(Layout* a, const int* order) except NULL
+cdef Layout* layout_permute(Layout* a, const Py_ssize_t* order) except NULL
 cdef Layout* layout_contiguous_like(Layout* a) except NULL
 
 

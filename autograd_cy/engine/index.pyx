@@ -24,7 +24,7 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
-from autograd_cy.engine.routines cimport opcode
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, own, read_shape, selected, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
@@ -36,8 +36,8 @@ from autograd_cy.engine.gather import scatter_winners
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import expand, reshape
 
-cdef int INDEX = opcode("index"), INDEX_BACK = opcode("index_back"), INDEX_FILL = opcode("index_fill")
-cdef int INDEX_PUT = opcode("index_put"), INDEX_ACCUMULATE = opcode("index_accumulate")
+cdef int INDEX = row_number("index"), INDEX_BACK = row_number("index_back"), INDEX_FILL = row_number("index_fill")
+cdef int INDEX_PUT = row_number("index_put"), INDEX_ACCUMULATE = row_number("index_accumulate")
 
 
 cdef extern from "Python.h":
@@ -358,7 +358,7 @@ cdef Plan plan_for(Choice* c, const Py_ssize_t* strides, Tensor offsets, Py_ssiz
 cdef Tensor chosen(Tensor x, Py_ssize_t start, Tensor offsets, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, int position):
     """The blocks at the offsets, in memory of their own."""
     cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef int order[MAX_NDIM]
+    cdef Py_ssize_t order[MAX_NDIM]
     cdef int i, n = offsets.layout.ndim
     cdef Layout* layout
     cdef Tensor out
@@ -379,7 +379,7 @@ cdef int overwrite(Tensor x, Py_ssize_t start, Tensor offsets, int ndim, const P
                    Tensor value, bint adds, str name) except -1:
     """The blocks at the offsets = value (of their shape or broadcast to it), or += value; no history."""
     cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef int order[MAX_NDIM]
+    cdef Py_ssize_t order[MAX_NDIM]
     cdef int i, n = offsets.layout.ndim
     cdef Layout* layout
     cdef Tensor source = own(converted(value, x.dtype_))
@@ -736,7 +736,7 @@ def masked_select(input, mask):
     """The elements where mask is true, in one dimension; both broadcast against each other."""
     cdef Tensor m = mask_of(mask, "masked_select"), t = need_tensor(input, "masked_select")
     if not same_shape(t.layout, m.layout) or t.layout.ndim == 0:
-        from autograd_cy.engine.arrange import broadcast_tensors
+        from autograd_cy.engine.joins import broadcast_tensors
         t, m = broadcast_tensors(*((t, m) if t.layout.ndim or m.layout.ndim else (reshape(t, 1), m)))
     return read_at(t, t, (m,), "masked_select")
 

@@ -4,13 +4,13 @@ Relies on gather.pyx, index.pyx and elementwise functions. methods.py puts the f
 """
 
 from . import creation, elementwise, gather, reduce, shape
+from .arrange import need_tensor
+from .choose import where
 from .gradients import FUNCTIONS
-from .arrange import broadcast_tensors
 from .index import index as index_rows
 from .index import index_put_, index_winners, masked_scatter_
+from .joins import broadcast_tensors
 from .modes import no_grad
-from .padding import need_tensor
-from .selection import where
 
 
 # ---- what was overwritten gets no gradient

@@ -14,7 +14,7 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
 from autograd_cy.engine.reduce cimport pair
-from autograd_cy.engine.routines cimport opcode, routine, run_routine
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
@@ -23,12 +23,12 @@ from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import expand, swap_axes
 from autograd_cy.engine.tensor import OPCODES
 
-cdef int INV = opcode("inv"), SOLVE = opcode("solve"), TRIANGULAR = opcode("solve_triangular"), DET = opcode("det")
-cdef int LOGABSDET = opcode("logabsdet"), CHOLESKY = opcode("cholesky"), BAND = opcode("band")
-cdef int R_INVERSE = routine("lapack.inverse"), R_SOLVE = routine("lapack.solve")
-cdef int R_SOLVE_AGAIN = routine("lapack.solve_again"), R_DETERMINANT = routine("lapack.determinant")
-cdef int R_CHOLESKY = routine("lapack.cholesky"), R_TRIANGLE = routine("lapack.solve_triangle")
-cdef int R_BAND = routine("lapack.band")
+cdef int INV = row_number("inv"), SOLVE = row_number("solve"), TRIANGULAR = row_number("solve_triangular"), DET = row_number("det")
+cdef int LOGABSDET = row_number("logabsdet"), CHOLESKY = row_number("cholesky"), BAND = row_number("band")
+cdef int R_INVERSE = routine_of("lapack.inverse"), R_SOLVE = routine_of("lapack.solve")
+cdef int R_SOLVE_AGAIN = routine_of("lapack.solve_again"), R_DETERMINANT = routine_of("lapack.determinant")
+cdef int R_CHOLESKY = routine_of("lapack.cholesky"), R_TRIANGLE = routine_of("lapack.solve_triangle")
+cdef int R_BAND = routine_of("lapack.band")
 
 inv_ex_result = namedtuple("inv_ex", "inverse info")
 solve_ex_result = namedtuple("solve_ex", "result info")

@@ -7,7 +7,7 @@ not. methods.py makes methods of them, the package's front functions.
 from collections import namedtuple
 from importlib import import_module
 
-from .choose import where_rows
+from .choose import where
 from .tensor import Tensor
 
 
@@ -43,7 +43,7 @@ def slogdet(input: Tensor):
 def logdet(input: Tensor) -> Tensor:
     """The logarithms of determinants: -inf for 0, NaN for negative ones."""
     sign, logarithm = _l.slogdet(input)
-    return where_rows(sign < 0, float("nan"), logarithm)
+    return where(sign < 0, float("nan"), logarithm)
 
 
 def inverse(input: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from .gradients import FUNCTIONS
 from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
 from .modes import no_grad
 from .products import matmul
-from .selection import where
+from .choose import where
 from .shape import expand, movedim, permute, reshape, squeeze, swap_axes, unsqueeze
 from .tensor import Tensor
 

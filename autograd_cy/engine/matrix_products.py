@@ -13,7 +13,7 @@ from .joins import stack
 from .named_products import addmm, bmm, cross_rows, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
 from .products import matmul
 from .reduce import norm
-from .selection import where
+from .choose import where
 from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
 

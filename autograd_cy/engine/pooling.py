@@ -13,7 +13,7 @@ from .convolve import batched, need_float, sizes
 from .gradients import FUNCTIONS
 from .routines import call_routine
 from .rows import packed, record_row
-from .selection import where
+from .choose import where
 from .tensor import Tensor
 
 INF = float("inf")

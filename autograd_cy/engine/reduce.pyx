@@ -15,7 +15,7 @@ from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, Saved
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
-from autograd_cy.engine.routines cimport opcode, routine, run_routine
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
@@ -27,7 +27,7 @@ from autograd_cy import ops
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.elementwise import maximum, minimum
 from autograd_cy.engine.gradients import rule_gradient
-from autograd_cy.engine.shape import convert, expand, permute, unsqueeze
+from autograd_cy.engine.shape import convert, expand, unsqueeze
 
 cdef extern from *:
     """
@@ -43,11 +43,11 @@ cdef extern from *:
     """
     object ag_pair(object type, object first, object second)
 
-cdef int SUM = opcode("sum"), MEAN = opcode("mean"), PROD = opcode("prod"), AMAX = opcode("amax"), AMIN = opcode("amin")
-cdef int MAX = opcode("max"), MIN = opcode("min"), VAR = opcode("var"), STD = opcode("std")
-cdef int LOGSUMEXP = opcode("logsumexp"), NORM = opcode("norm"), SOFTMAX = opcode("softmax")
-cdef int NANSUM = opcode("nansum"), SUM_WITHOUT_NAN = routine("scans.nansum")
-cdef int LOG_SOFTMAX = opcode("log_softmax"), SQRT_LOOP = ops.loop_id("sqrt")
+cdef int SUM = row_number("sum"), MEAN = row_number("mean"), PROD = row_number("prod"), AMAX = row_number("amax"), AMIN = row_number("amin")
+cdef int MAX = row_number("max"), MIN = row_number("min"), VAR = row_number("var"), STD = row_number("std")
+cdef int LOGSUMEXP = row_number("logsumexp"), NORM = row_number("norm"), SOFTMAX = row_number("softmax")
+cdef int NANSUM = row_number("nansum"), SUM_WITHOUT_NAN = routine_of("scans.nansum"), SOFTMAX_ALONG = routine_of("rows.softmax")
+cdef int LOG_SOFTMAX = row_number("log_softmax"), SQRT_LOOP = ops.loop_id("sqrt")
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 cdef object pair(object kind, object first, object second):
@@ -371,46 +371,38 @@ def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=Non
 
 # ---- softmax
 
-cdef object rows_last(Tensor x, int axis):
-    """x with `axis` moved to the end, contiguous; no history."""
-    cdef int i
-    if axis != x.layout.ndim - 1:
-        x = permute(x, tuple([i for i in range(x.layout.ndim) if i != axis] + [axis]))
-    return own(contiguous_of(x))
-
-
 cdef object softmax_of(int opcode, object x, object dim, object dtype, str name):
     cdef Tensor t = input_of(x if dtype is None else convert(x, dtype), name)
-    cdef int axis
-    cdef PyObject* inputs[1]
+    cdef int axis, i
+    cdef PyObject* tensors[2]
     cdef Tensor rows
     cdef Tensor out
-    cdef Py_ssize_t cols
-    cdef int log = opcode == LOG_SOFTMAX
+    cdef Py_ssize_t sizes[4]                # before the axis, along it, behind it; whether the logarithm
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     if dim is None:
         raise TypeError(f"{name}: dim is required")
     axis = axis_of(dim, t.layout.ndim, name)
-    rows = t
-    if t.layout.ndim and not (axis == t.layout.ndim - 1 and t.layout.flags & CONTIGUOUS):
-        rows = rows_last(t.detach(), axis)
+    rows = own(contiguous_of(t))
     out = own(tensor_new(rows.layout, t.dtype_))
-    cols = rows.layout.dims[rows.layout.ndim - 1] if rows.layout.ndim else 1
-    if cols:
-        if rows.layout.numel >= GRAIN:
-            with nogil:
-                K.softmax(t.dtype_, rows.layout.numel // cols, cols, rows.data, out.data, log)
-        else:
-            K.softmax(t.dtype_, rows.layout.numel // cols, cols, rows.data, out.data, log)
-    if axis != t.layout.ndim - 1 and t.layout.ndim:
-        order = [i for i in range(t.layout.ndim - 1)]
-        order.insert(axis, t.layout.ndim - 1)
-        out = own(contiguous_of(permute(out, tuple(order))))
-    inputs[0] = <PyObject*> t
-    if any_wants_grad(1, inputs):
+    sizes[0] = sizes[1] = sizes[2] = 1
+    sizes[3] = opcode == LOG_SOFTMAX
+    for i in range(rows.layout.ndim):
+        sizes[(i > axis) + (i >= axis)] *= rows.layout.dims[i]
+    if rows.layout.numel == 0:
+        pass
+    elif sizes[2] > 1:
+        tensors[0], tensors[1] = <PyObject*> out, <PyObject*> rows
+        run_routine(SOFTMAX_ALONG, tensors, 4, sizes)
+    elif rows.layout.numel >= GRAIN:
+        with nogil:
+            K.softmax(t.dtype_, sizes[0], sizes[1], rows.data, out.data, <int> sizes[3])
+    else:
+        K.softmax(t.dtype_, sizes[0], sizes[1], rows.data, out.data, <int> sizes[3])
+    tensors[0] = <PyObject*> t
+    if any_wants_grad(1, tensors):
         attrs = (axis,)
-        record(opcode, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+        record(opcode, <PyObject*> out, 1, tensors, <PyObject*> attrs, NULL)
     return out
 
 

@@ -7,5 +7,5 @@ cdef int run_routine(int number, PyObject** tensors, int n_ints=*, const Py_ssiz
                      const double* numbers=*) except -1
 
 # The number of a row of the table; of a routine. For the constants at a module's head: a fifth of the code of a look-up there.
-cdef int opcode(str name) except -1
-cdef int routine(str name) except -1
+cdef int row_number(str name) except -1
+cdef int routine_of(str name) except -1

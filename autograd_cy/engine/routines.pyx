@@ -15,11 +15,11 @@ from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_error, routine_number
 
 
-cdef int opcode(str name) except -1:
+cdef int row_number(str name) except -1:
     return OPCODES[name]
 
 
-cdef int routine(str name) except -1:
+cdef int routine_of(str name) except -1:
     return routine_number(name)
 
 

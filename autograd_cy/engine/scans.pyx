@@ -12,7 +12,7 @@ from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, lay
 from autograd_cy.engine.operands cimport converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.reduce cimport dims_of, either, input_of, keep_of, pair, reduced
-from autograd_cy.engine.routines cimport opcode, routine, run_routine
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport REDUCE_SUM
@@ -22,12 +22,12 @@ from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.reduce import ValuesIndices, amax, amin, mean, nansum, std, var
 from autograd_cy.engine.shape import convert
 
-cdef int CUMSUM = opcode("cumsum"), CUMPROD = opcode("cumprod"), CUMMAX = opcode("cummax"), CUMMIN = opcode("cummin")
-cdef int LOGCUMSUMEXP = opcode("logcumsumexp"), RECURRENCE = opcode("recurrence")
-cdef int EQ = opcode("eq"), DIV = opcode("div")
-cdef int RUN_SUM = routine("scans.running_sum"), RUN_PRODUCT = routine("scans.running_product")
-cdef int RUN_EXTREME = routine("scans.running_extreme"), RUN_LOGSUMEXP = routine("scans.running_logsumexp")
-cdef int RUN_RECURRENCE = routine("scans.recurrence")
+cdef int CUMSUM = row_number("cumsum"), CUMPROD = row_number("cumprod"), CUMMAX = row_number("cummax"), CUMMIN = row_number("cummin")
+cdef int LOGCUMSUMEXP = row_number("logcumsumexp"), RECURRENCE = row_number("recurrence")
+cdef int EQ = row_number("eq"), DIV = row_number("div")
+cdef int RUN_SUM = routine_of("scans.running_sum"), RUN_PRODUCT = routine_of("scans.running_product")
+cdef int RUN_EXTREME = routine_of("scans.running_extreme"), RUN_LOGSUMEXP = routine_of("scans.running_logsumexp")
+cdef int RUN_RECURRENCE = routine_of("scans.recurrence")
 
 MinMax = namedtuple("MinMax", ["min", "max"])
 

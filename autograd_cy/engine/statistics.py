@@ -11,7 +11,7 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float64, int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
-from .choose import where_rows
+from .choose import where
 from .creation import as_tensor, escapes, full, full_like, zeros, zeros_code
 from .gather import gather
 from .index import nonzero
@@ -109,7 +109,7 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
         last = (reduce.sum(elementwise.eq(plain, plain), -1, True).to(x.dtype) - 1).clamp(min=0)
         ranks = levels * last
     else:
-        ranks = where_rows(elementwise.ne(plain[..., n - 1:], plain[..., n - 1:]), n - 1, levels * (n - 1))
+        ranks = where(elementwise.ne(plain[..., n - 1:], plain[..., n - 1:]), n - 1, levels * (n - 1))
     if interpolation == "lower":
         ranks = elementwise.floor(ranks)
     elif interpolation == "higher":
@@ -123,9 +123,9 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
         weight = 0.5 if interpolation == "midpoint" else ranks - below
         upper = gather(ordered, -1, above)
         if interpolation == "midpoint":
-            weight = where_rows(elementwise.eq(above, below), 0.0, full_like(ranks, 0.5))
+            weight = where(elementwise.eq(above, below), 0.0, full_like(ranks, 0.5))
         both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
-        result = where_rows(both, result, elementwise.lerp(result, upper, weight))     # inf - inf is NaN
+        result = where(both, result, elementwise.lerp(result, upper, weight))     # inf - inf is NaN
     # (..., q) becomes (q, ...), with the reduced dimension back in its place where it is to be kept
     if keepdim and ndim:
         result = shape.reshape(result, (1,) * ndim + (-1,)) if dim is None else shape.unsqueeze(result, axis)
@@ -143,9 +143,9 @@ def _one_quantile(x, q, axis, keepdim):
     if rank > below:
         upper = shape.select(ordered, at, below + 1)
         both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
-        result = where_rows(both, result, elementwise.lerp(result, upper, rank - below))       # inf - inf is NaN
+        result = where(both, result, elementwise.lerp(result, upper, rank - below))       # inf - inf is NaN
     largest = shape.select(ordered, at, last)
-    result = where_rows(elementwise.eq(largest, largest), result, largest)
+    result = where(elementwise.eq(largest, largest), result, largest)
     if not keepdim:
         return result
     return shape.unsqueeze(result, at) if axis is not None else shape.reshape(result, (1,) * x.ndim)

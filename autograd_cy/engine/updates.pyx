@@ -9,6 +9,7 @@
 #
 # Above 500 lines because each optimiser has its state, its options and its walk here, and they share the checks.
 
+cimport cython
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
@@ -21,7 +22,7 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.array.storage cimport Storage, pool, storage_decref, storage_new
 from autograd_cy.engine.object cimport AG_TYPE, KNOWN_PLACES, Known, PyTypeObject, attribute_at
 from autograd_cy.engine.operands cimport set_to_zero
-from autograd_cy.engine.tensor cimport Tensor, set_grad, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, set_grad, tensor_new
 from autograd_cy.kernels.table cimport K, AdamNumbers, Moments, recorder, recording
 
 from autograd_cy.engine.modes import enable_grad
@@ -385,11 +386,17 @@ cdef bint plain(x):
     return x is None or type(x) is float or type(x) is int or type(x) is bool
 
 
-cdef inline bint matches(PyObject* t, Tensor p) noexcept:
-    return t != <PyObject*> None and (<Tensor> t).layout == p.layout and (<Tensor> t).dtype_ == p.dtype_
+@cython.nonecheck(False)
+cdef inline bint matches(PyObject* t, Layout* layout, int dtype) noexcept:
+    return t != <PyObject*> None and (<Tensor> t).layout == layout and (<Tensor> t).dtype_ == dtype
 
 
-cdef bint moments_at_once(PyObject* o, unsigned long long version, int* dtype, long long* steps, Moments* made) noexcept:
+cdef inline void changed(Storage* storage) noexcept:
+    storage.version += 1
+
+
+@cython.nonecheck(False)
+cdef inline bint moments_at_once(PyObject* o, unsigned long long version, int* dtype, long long* steps, Moments* made) noexcept:
     """The usual parameter: its state was met in this version of the state dict, all is as expected. False: not that.
 
     dtype and steps: those of the parameters before, which this one must share; negative before the first.
@@ -398,23 +405,26 @@ cdef bint moments_at_once(PyObject* o, unsigned long long version, int* dtype, l
     cdef PyObject* g
     cdef PyObject* m
     cdef PyObject* sq
+    cdef Layout* layout
+    cdef int kind
     if known.version != version or known.parameter != o or AG_TYPE(known.state) != <PyTypeObject*> AdamState:
         return False
     g = (<Tensor> o).grad_
     m = <PyObject*> (<AdamState> known.state).exp_avg
     sq = <PyObject*> (<AdamState> known.state).exp_avg_sq
-    if g == NULL or not (<Tensor> o).layout.flags & CONTIGUOUS or (<Tensor> o).layout.numel >= MANY or (<Tensor> o).dtype_ > FLOAT64 \
-            or not matches(g, <Tensor> o) or not matches(m, <Tensor> o) or not matches(sq, <Tensor> o):
+    layout, kind = (<Tensor> o).layout, (<Tensor> o).dtype_
+    if g == NULL or not layout.flags & CONTIGUOUS or layout.numel >= MANY or kind > FLOAT64 or not matches(g, layout, kind) \
+            or not matches(m, layout, kind) or not matches(sq, layout, kind):
         return False
     if steps[0] < 0:
-        steps[0], dtype[0] = (<AdamState> known.state).steps, (<Tensor> o).dtype_
-    elif (<AdamState> known.state).steps != steps[0] or (<Tensor> o).dtype_ != dtype[0]:
+        steps[0], dtype[0] = (<AdamState> known.state).steps, kind
+    elif (<AdamState> known.state).steps != steps[0] or kind != dtype[0]:
         return False
-    (<AdamState> known.state).steps += 1
-    (<Tensor> m).storage.version += 1
-    (<Tensor> sq).storage.version += 1
-    (<Tensor> o).storage.version += 1
-    made.n, made.p, made.g = (<Tensor> o).layout.numel, (<Tensor> o).data, (<Tensor> g).data
+    (<AdamState> known.state).steps = steps[0] + 1
+    changed((<Tensor> m).storage)
+    changed((<Tensor> sq).storage)
+    changed((<Tensor> o).storage)
+    made.n, made.p, made.g = layout.numel, (<Tensor> o).data, (<Tensor> g).data
     made.m, made.v, made.vmax = (<Tensor> m).data, (<Tensor> sq).data, NULL
     return True
 
@@ -422,9 +432,9 @@ cdef bint moments_at_once(PyObject* o, unsigned long long version, int* dtype, l
 cdef int adam_at_once(list params, Py_ssize_t i, unsigned long long version, const AdamNumbers* numbers) noexcept:
     """Update the usual parameters from the i-th on, as many as follow each other, in one call: 10 ns each less. Returns how many."""
     cdef Moments found[AT_ONCE]
-    cdef int count = 0, dtype = 0
+    cdef int count = 0, dtype = 0, room = min(<Py_ssize_t> AT_ONCE, len(params) - i)
     cdef long long steps = -1
-    while count < AT_ONCE and i + count < len(params) \
+    while count < room \
             and moments_at_once(ag_item(params, i + count), version, &dtype, &steps, &found[count]):
         count += 1
     if count:
@@ -588,26 +598,36 @@ def rmsprop_step(self, closure=None):
     return loss
 
 
+@cython.nonecheck(False)
+cdef inline int drop_grad(PyObject* p) except -1:
+    cdef PyObject* found
+    if not is_tensor(p):
+        raise TypeError(f"zero_grad: expected Tensors as parameters, got {type(<object> p).__name__}")
+    found = (<Tensor> p).grad_
+    if found != NULL:
+        (<Tensor> p).grad_ = NULL
+        Py_DECREF(<object> found)
+    return 0
+
+
 def zero_grad(self, bint set_to_none=True):
     """Drop the gradients of all parameters, or fill them with zeros if `set_to_none` is False."""
     cdef Tensor p, g
     cdef list params
     cdef Py_ssize_t i
-    cdef PyObject* found
     for group in attribute_at(self, "param_groups", group_places):
         params = params_of(group)
-        for i in range(len(params)):
-            p = <Tensor?> params[i]
+        i = 0
+        while i < len(params):                    # dropping a gradient may run code that changes the list
             if recording():
-                recorder.leaf(p, not set_to_none)
-            if p.grad_ == NULL:
-                continue
+                recorder.leaf(<Tensor?> params[i], not set_to_none)
             if set_to_none:
-                found = p.grad_
-                p.grad_ = NULL
-                Py_DECREF(<object> found)
+                drop_grad(ag_item(params, i))
             else:
-                g = (<Tensor> p.grad_).detach()
-                set_grad(p, <PyObject*> g)
-                set_to_zero(g)
-                g.storage.version += 1
+                p = <Tensor?> params[i]
+                if p.grad_ != NULL:
+                    g = (<Tensor> p.grad_).detach()
+                    set_grad(p, <PyObject*> g)
+                    set_to_zero(g)
+                    g.storage.version += 1
+            i += 1

@@ -126,6 +126,15 @@ enum { AG_SUM, AG_PROD, AG_MAXIMUM, AG_MINIMUM };
     AG_DEFINE_FOLD(T, U, S, prod, AG_MUL, 1)                                                                              \
     AG_DEFINE_FOLD(T, U, S, max, AG_MAX, LOWEST)                                                                          \
     AG_DEFINE_FOLD(T, U, S, min, AG_MIN, HIGHEST)                                                                         \
+    /* The sum of squares of 64 elements and more, in 64 accumulators: without it a norm is half as fast. */                \
+    static inline T ag_squares_##S(const T *x, ptrdiff_t n) {                                                             \
+        T a[AG_LANES] = {0};                                                                                              \
+        ptrdiff_t i = 0, j;                                                                                               \
+        for (; i + AG_LANES <= n; i += AG_LANES)                                                                          \
+            for (j = 0; j < AG_LANES; ++j) a[j] = AG_ADD(U, T, S, a[j], AG_MUL(U, T, S, x[i + j], x[i + j]));             \
+        for (j = 0; i + j < n; ++j) a[j] = AG_ADD(U, T, S, a[j], AG_MUL(U, T, S, x[i + j], x[i + j]));                    \
+        return ag_sum64_##S(a, AG_LANES);                                                                                 \
+    }                                                                                                                     \
     /* A long sum: blocks, combined as a binary counter counts (a partial sum meets one of its own weight). */            \
     static T ag_sum_long_##S(const T *x, ptrdiff_t n) {                                                                   \
         T stack[64], s;                                                                                                   \

@@ -14,6 +14,8 @@ cdef extern from "fold.h" nogil:
         FOLD_BLOCK "AG_FOLD_BLOCK"
     float ag_sum_f32(const float* x, Py_ssize_t n) noexcept
     double ag_sum_f64(const double* x, Py_ssize_t n) noexcept
+    float ag_squares_f32(const float* x, Py_ssize_t n) noexcept
+    double ag_squares_f64(const double* x, Py_ssize_t n) noexcept
     float ag_fold_f32(int op, const float* x, Py_ssize_t n) noexcept
     double ag_fold_f64(int op, const double* x, Py_ssize_t n) noexcept
     long long ag_fold_i64(int op, const long long* x, Py_ssize_t n) noexcept
@@ -48,6 +50,16 @@ cdef inline acc_t fold_contiguous(int op, const acc_t* x, Py_ssize_t n) noexcept
         return ag_fold_f64(op, x, n)
     else:
         return ag_fold_i64(op, x, n)
+
+
+cdef inline acc_t fold_squares(const acc_t* x, Py_ssize_t n) noexcept nogil:
+    """The sum of squares of n contiguous floats, at least 64."""
+    if acc_t is float:
+        return ag_squares_f32(x, n)
+    elif acc_t is double:
+        return ag_squares_f64(x, n)
+    else:
+        return 0
 
 
 cdef inline void fold_row(int op, acc_t* acc, const acc_t* x, Py_ssize_t n) noexcept nogil:

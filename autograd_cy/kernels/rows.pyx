@@ -3,11 +3,15 @@
 # Relies on fold.pxd (sums and maxima of a row) and on vecmath.h.  The engine relies on it, through K.
 #
 # Narrow rows are transposed in groups, so that every loop runs over the rows: exp of three elements costs as much as of
-# sixteen, and one log per row costs more than all the rest.
+# sixteen, and one log per row costs more than all the rest.  Softmax over another dim than the last is a routine: it takes
+# some adjacent columns at a time.
+
+from libc.math cimport INFINITY
+from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT32
-from autograd_cy.kernels.fold cimport OP_MAX, OP_SUM, fold_contiguous, fold_each, fold_row
-from autograd_cy.kernels.table cimport BLOCK, K
+from autograd_cy.kernels.fold cimport OP_MAX, OP_SUM, fold_columns, fold_contiguous, fold_each, fold_row
+from autograd_cy.kernels.table cimport BLOCK, Array, K, add_routine
 
 cdef extern from "vecmath.h" nogil:
     float ag_exp_f32(float x) noexcept
@@ -22,7 +26,9 @@ ctypedef fused real:
 cdef enum:
     NARROW = 32               # columns up to which rows are transposed in groups
     FEW = 4                   # rows from which they are
-    GROUP = 64                # rows of a group: 64 x 32 doubles are 16 KB of stack
+    GROUP = 32                # rows of a group: 32 x 32 doubles are 8 KB of stack
+    STRIP = 128               # adjacent columns taken at once
+    PART = 1024               # their elements: 8 KB of stack
 
 
 cdef inline real exp_of(real x) noexcept nogil:
@@ -39,49 +45,84 @@ cdef inline real log_of(real x) noexcept nogil:
         return ag_log_f64(x)
 
 
-cdef void narrow_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* y, real* logs, bint log) noexcept nogil:
-    """softmax_rows for up to GROUP rows of up to NARROW columns, transposed: every loop runs over the rows."""
-    cdef real t[GROUP * NARROW]
-    cdef real largest[GROUP]
-    cdef real sums[GROUP]
-    cdef Py_ssize_t i, c
-    cdef real* column
-    for c in range(cols):
-        column = t + c * GROUP
-        for i in range(rows):
-            column[i] = x[i * cols + c]
-    for i in range(rows):
-        largest[i] = t[i]
-        sums[i] = 0
-    for c in range(1, cols):
-        fold_row(OP_MAX, largest, t + c * GROUP, rows)
-    if log:
-        for c in range(cols):
-            column = t + c * GROUP
-            for i in range(rows):
-                column[i] = column[i] - largest[i]
-                sums[i] = sums[i] + exp_of(column[i])
-        for i in range(rows):
-            sums[i] = log_of(sums[i])
-        for c in range(cols):
-            column = t + c * GROUP
-            for i in range(rows):
-                y[i * cols + c] = column[i] - sums[i]
-        return
-    for c in range(cols):
-        column = t + c * GROUP
-        for i in range(rows):
-            column[i] = exp_of(column[i] - largest[i])
-            sums[i] = sums[i] + column[i]
+cdef inline Py_ssize_t whole(Py_ssize_t n) noexcept nogil:
+    """n rounded up to whole vectors: what is behind n in a buffer of our own may be computed, too."""
+    return (n + 15) // 16 * 16
+
+
+cdef inline Py_ssize_t chunk(Py_ssize_t cols, Py_ssize_t at, Py_ssize_t width) noexcept nogil:
+    """Elements of each of `width` columns that are taken at once, from `at` on."""
+    return min(min(<Py_ssize_t> 64, PART // width), cols - at)
+
+
+cdef void softmax_strip(Py_ssize_t cols, Py_ssize_t step, Py_ssize_t width, const real* x, real* y, real* logs, bint log) noexcept nogil:
+    """softmax_group for up to STRIP adjacent columns, whose elements are `step` apart. Exponentials run over a block that is gathered
+    from the columns, as these may be few."""
+    cdef real t[PART]
+    cdef real some[STRIP]
+    cdef real largest[STRIP]
+    cdef real sums[STRIP]
+    cdef const real* e
+    cdef Py_ssize_t at = 0, n, i, j
+    cdef bint once = chunk(cols, 0, width) == cols
+    for j in range(STRIP):
+        sums[j] = 0
+        largest[j] = -INFINITY
+    while at < cols:
+        n = chunk(cols, at, width)
+        fold_columns(OP_MAX, x + at * step, n, step, width, some)
+        fold_row(OP_MAX, largest, some, width)
+        at += n
+    at = 0
+    while at < cols:
+        n = chunk(cols, at, width)
+        for i in range(n):
+            for j in range(width):
+                t[i * width + j] = x[(at + i) * step + j] - largest[j]
+        for i in range(whole(n * width)):
+            t[i] = exp_of(t[i])
+        fold_columns(OP_SUM, t, n, width, width, some)
+        fold_row(OP_SUM, sums, some, width)
+        if not (log or once):
+            for i in range(n):
+                for j in range(width):
+                    y[(at + i) * step + j] = t[i * width + j]
+        at += n
+    if log or logs != NULL:
+        for j in range(whole(width)):
+            some[j] = log_of(sums[j])
     if logs != NULL:
-        for i in range(rows):
-            logs[i] = largest[i] + log_of(sums[i])
-    for i in range(rows):
-        sums[i] = <real> 1 / sums[i]
+        for j in range(width):
+            logs[j] = largest[j] + some[j]
+    for j in range(whole(width)):
+        sums[j] = <real> 1 / sums[j]
+    for i in range(cols):
+        if log:
+            for j in range(width):
+                y[j] = x[j] - largest[j] - some[j]
+        else:
+            e = t + i * width
+            if not once:
+                memcpy(some, y, width * sizeof(real))
+                e = some
+            for j in range(width):
+                y[j] = e[j] * sums[j]
+        x += step
+        y += step
+
+
+cdef void narrow_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, real* y, real* logs, bint log) noexcept nogil:
+    """softmax_group for up to GROUP rows of up to NARROW columns, transposed."""
+    cdef real t[GROUP * NARROW]
+    cdef real u[GROUP * NARROW]
+    cdef Py_ssize_t i, c
     for c in range(cols):
-        column = t + c * GROUP
         for i in range(rows):
-            y[i * cols + c] = column[i] * sums[i]
+            t[c * GROUP + i] = x[i * cols + c]
+    softmax_strip(cols, GROUP, rows, t, u, logs, log)
+    for c in range(cols):
+        for i in range(rows):
+            y[i * cols + c] = u[c * GROUP + i]
 
 
 cdef void wide_row(Py_ssize_t cols, const real* x, real* y, real* logs, bint log) noexcept nogil:
@@ -282,6 +323,26 @@ cdef Py_ssize_t first_outside(Py_ssize_t n, const real* x) noexcept nogil:
     return -1
 
 
+cdef void softmax_columns(Py_ssize_t outer, Py_ssize_t cols, Py_ssize_t step, const real* x, real* y, bint log) noexcept nogil:
+    cdef Py_ssize_t i, j
+    for i in range(outer):
+        j = 0
+        while j < step:
+            softmax_strip(cols, step, min(<Py_ssize_t> STRIP, step - j), x + j, y + j, NULL, log)
+            j += STRIP
+        x += cols * step
+        y += cols * step
+
+
+cdef Py_ssize_t softmax_along(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """Softmax, or its logarithm, of a contiguous array seen as (outer, cols, step), over cols; none of them is 0."""
+    if arrays[0].dtype == FLOAT32:
+        softmax_columns(ints[0], ints[1], ints[2], <const float*> arrays[1].data, <float*> arrays[0].data, ints[3])
+    else:
+        softmax_columns(ints[0], ints[1], ints[2], <const double*> arrays[1].data, <double*> arrays[0].data, ints[3])
+    return -1
+
+
 # ---- the entries of K
 
 cdef void softmax(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, char* out, int log) noexcept nogil:
@@ -331,3 +392,4 @@ K.softmax_backward = softmax_backward
 K.cross_entropy = cross_entropy
 K.cross_entropy_backward = cross_entropy_backward
 K.outside_unit = outside_unit
+add_routine("rows.softmax", "wr", softmax_along)

@@ -87,6 +87,8 @@ cdef struct Kernels:
     # loops[loop id][dtype][variant]; NULL where a loop has no such dtype or variant
     Loop loops[MAX_LOOPS][N_DTYPES][N_VARIANTS]
     Loop casts[N_DTYPES][N_DTYPES]            # [from][to], contiguous
+    Loop exp[2]                               # of float32 and float64: loops for other kernels, which no capture notes
+    Loop power[2]                             # x ** one value
 
     # elementwise.pyx: run a loop over any strides. operands[0] is the output, then nin inputs (nin <= 7).
     void (*elementwise)(const Loop* variants, int nin, int ndim, const Py_ssize_t* shape,

@@ -10,7 +10,7 @@ from ..array.dtypes import bool as bool_dtype
 from ..engine import creation
 from ..engine.joins import cat
 from ..engine.products import linear, matmul
-from ..engine.selection import where
+from ..engine.choose import where
 from ..engine.shape import expand
 from . import functional as F
 from . import init

@@ -474,7 +474,7 @@ def test_large_parameters_take_the_path_without_the_lock():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name, options", [("SGD", {"momentum": 0.5}), ("SGD", {"momentum": 0.5, "nesterov": True}), ("Adam", {}),
+@pytest.mark.parametrize(("name", "options"), [("SGD", {"momentum": 0.5}), ("SGD", {"momentum": 0.5, "nesterov": True}), ("Adam", {}),
                                            ("Adam", {"amsgrad": True}), ("RMSprop", {"momentum": 0.5, "centered": True, "alpha": 0.5})])
 def test_the_means_of_a_dead_unit_become_zero(name, options, dtype):
     """Rounding would keep them at a subnormal number for ever, with which processors compute many times slower."""
