@@ -188,7 +188,7 @@ METHODS |= {f.__name__: f for f in (
     random.bernoulli,
     scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
     sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
-    reduce.nansum, statistics.nanmean, statistics.count_nonzero, statistics.aminmax, statistics.quantile, statistics.nanquantile,
+    reduce.nansum, scans.nanmean, statistics.count_nonzero, scans.aminmax, statistics.quantile, statistics.nanquantile,
     statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
     statistics.diff,
 )}
