@@ -14,7 +14,7 @@ from autograd_cy.engine.tensor import OPCODES
 
 cdef int WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
 cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], PRELU = OPCODES["prelu"]
-cdef int POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"]
+cdef int POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"], NORMAL_CDF = OPCODES["normal_cdf"]
 cdef object INF = float("inf")
 cdef dict LARGEST = {"float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
 
@@ -130,6 +130,11 @@ def polygamma(n, input):
 def trigamma(x):
     """The row `trigamma`: polygamma of order 1."""
     return own(unary(TRIGAMMA, <PyObject*> x))
+
+
+def normal_cdf(x):
+    """The row `normal_cdf`, as rules call it."""
+    return own(unary(NORMAL_CDF, <PyObject*> x))
 
 
 def polygamma_method(input, n):

@@ -330,7 +330,7 @@ for _name, _function in METHODS.items():
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
 FUNCTIONS.update({
     "where": _rule_where, "pow": choose.pow_row, "polygamma": choose.polygamma_row, "trigamma": choose.trigamma,
-    "matmul": products.matmul, "cross_rows": named_products.cross_rows,
+    "normal_cdf": choose.normal_cdf, "matmul": products.matmul, "cross_rows": named_products.cross_rows,
     "swap_axes": shape.swap_axes, "reshape": shape.reshape,
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,

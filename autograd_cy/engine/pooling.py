@@ -11,6 +11,8 @@ from ..array.errors import ShapeError
 from . import creation
 from .convolve import batched, need_float, sizes
 from .gradients import FUNCTIONS
+from .modes import is_grad_enabled
+from .reduce import mean
 from .routines import call_routine
 from .rows import packed, record_row
 from .selection import where
@@ -102,6 +104,10 @@ def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d
 
 
 def _max_result(x, geometry, size, single, return_indices):
+    if not return_indices and not (x.requires_grad and is_grad_enabled()):
+        out = creation.empty(size, dtype=x.dtype)
+        call_routine("pooling.max_values", (out, packed(x)), geometry)
+        return out.squeeze(0) if single else out
     out, indices = _max_pool(x, geometry, size)
     if single:
         out = out.squeeze(0)
@@ -173,7 +179,10 @@ def _adaptive(x, output_size, d, name):
 
 def _adaptive_average(x, output_size, d, name):
     x, single, geometry, size = _adaptive(need_float(x, name), output_size, d, name)
-    out = _average_windows(x, geometry, size)
+    if size[2:] == (1,) * d:              # several times as fast
+        out = mean(x, tuple(range(2, d + 2)), True)
+    else:
+        out = _average_windows(x, geometry, size)
     return out.squeeze(0) if single else out
 
 
