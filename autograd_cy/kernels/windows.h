@@ -28,25 +28,32 @@
         for (ptrdiff_t i = 0; i < n; ++i) x[i] += factor * g[i];                                                          \
     }                                                                                                                     \
     /* sums[t] += the sum of g[i] * x[offset[t] + i] over `lines` lines, whose starts are n and x_step apart, for 1 to 3 taps; what is\
-       behind a line is read, and not added */                                                                            \
+       behind a line is read, and not added. Three sums in three statements: in a loop over taps they would be in memory. */\
     static void ag_dot_lines_##S(ptrdiff_t lines, ptrdiff_t n, const T *g, const T *x, ptrdiff_t x_step, ptrdiff_t taps,  \
                                  const ptrdiff_t *offset, T *sums) {                                                      \
         T a[3][AG_PLACES] = {{0}};                                                                                        \
-        const T *from[3];                                                                                                 \
-        for (int t = 0; t < 3; ++t) from[t] = x + offset[t < taps ? t : 0];                                               \
-        for (; lines > 0; --lines, g += n) {                                                                              \
+        const T *p = x + offset[0], *q = x + offset[taps > 1 ? 1 : 0], *r = x + offset[taps > 2 ? 2 : 0];                 \
+        for (; lines > 0; --lines, g += n, p += x_step, q += x_step, r += x_step) {                                       \
             ptrdiff_t i = 0, rest;                                                                                        \
             for (; i + AG_PLACES <= n; i += AG_PLACES)                                                                    \
-                for (int t = 0; t < 3; ++t)                                                                               \
-                    for (int j = 0; j < AG_PLACES; ++j) a[t][j] += g[i + j] * from[t][i + j];                             \
+                for (int j = 0; j < AG_PLACES; ++j) {                                                                     \
+                    a[0][j] += g[i + j] * p[i + j];                                                                       \
+                    a[1][j] += g[i + j] * q[i + j];                                                                       \
+                    a[2][j] += g[i + j] * r[i + j];                                                                       \
+                }                                                                                                         \
             rest = n - i;                                                                                                 \
             if (rest && (lines - 1) * n >= AG_PLACES)                                                                     \
-                for (int t = 0; t < 3; ++t)                                                                               \
-                    for (int j = 0; j < AG_PLACES; ++j) a[t][j] += j < rest ? g[i + j] * from[t][i + j] : 0;              \
+                for (int j = 0; j < AG_PLACES; ++j) {                                                                     \
+                    a[0][j] += j < rest ? g[i + j] * p[i + j] : 0;                                                        \
+                    a[1][j] += j < rest ? g[i + j] * q[i + j] : 0;                                                        \
+                    a[2][j] += j < rest ? g[i + j] * r[i + j] : 0;                                                        \
+                }                                                                                                         \
             else                                                                                                          \
-                for (int t = 0; t < 3; ++t)                                                                               \
-                    for (int j = 0; j < rest; ++j) a[t][j] += g[i + j] * from[t][i + j];                                  \
-            for (int t = 0; t < 3; ++t) from[t] += x_step;                                                                \
+                for (int j = 0; j < rest; ++j) {                                                                          \
+                    a[0][j] += g[i + j] * p[i + j];                                                                       \
+                    a[1][j] += g[i + j] * q[i + j];                                                                       \
+                    a[2][j] += g[i + j] * r[i + j];                                                                       \
+                }                                                                                                         \
         }                                                                                                                 \
         for (int t = 0; t < taps; ++t) {                                                                                  \
             for (int w = AG_PLACES / 2; w > 0; w /= 2)                                                                    \

@@ -131,7 +131,10 @@ cdef inline void padded_line(const Windows* w, real* x, real* line, real shift, 
     for f in range(s):
         first = max(ceiling(low - f, s), <Py_ssize_t> 0)
         last = ceiling(high - f, s)
-        if way == TAKE:
+        if way == TAKE and s == 2:                # vectorised
+            for q in range(first, last):
+                line[f * w.phase + q] = x[q * 2 + f - low]
+        elif way == TAKE:
             for q in range(first, last):
                 line[f * w.phase + q] = x[q * s + f - low]
         else:
