@@ -413,11 +413,18 @@ cdef Py_ssize_t resampled(real* x, real* out, const Py_ssize_t* ints, const doub
 cdef void single_line(int taps, Py_ssize_t m, const Py_ssize_t* at, const double* weight, real* x, real* out, bint back) noexcept nogil:
     cdef Py_ssize_t i
     cdef int k
+    if taps == 1:
+        for i in range(m):
+            if back:
+                x[at[i * MAX_TAPS]] += out[i]
+            else:
+                out[i] = x[at[i * MAX_TAPS]]
+        return
     for i in range(m):
         if back:
             for k in range(taps):
                 x[at[k]] += out[i] * <real> weight[k]
-        elif taps == 1 or taps == 2 and weight[1] == 0:           # an infinity times 0 would be NaN
+        elif taps == 2 and weight[1] == 0:           # an infinity times 0 would be NaN
             out[i] = x[at[0]]
         elif taps == 2:
             out[i] = x[at[0]] * <real> weight[0] + x[at[1]] * <real> weight[1]
