@@ -27,7 +27,6 @@ OWN_MEMORY = "every gradient has memory of its own; PyTorch hands out the incomi
 SAME_BITS = "no fused multiply-adds, so that every instruction-set level gives the same bits"
 TAILS = "a few instructions more: results down to subnormal numbers, limits at infinity, gradients of 0 stay 0"
 SCIPY = "scipy.special computes it, called from Python"
-WRITTEN_IN_PYTHON = "checks and geometry are written in Python, over routines"
 REASONS = {
     ("add", "backward"): OWN_MEMORY, ("sub", "backward"): OWN_MEMORY, ("clone", "backward"): OWN_MEMORY, ("frac", "backward"): OWN_MEMORY,
     ("ceil", "backward"): OWN_MEMORY, ("sum", "backward"): "the gradient is written out; PyTorch's is a view that repeats one element",
@@ -42,7 +41,7 @@ REASONS = {
     ("lgamma", "forward"): "in float64 the C library's, a number at a time",
     ("logit", "backward"): "the limits are compared with every element once more, so that the gradient beyond them is 0",
     ("polygamma", "forward"): "any order, by Hurwitz's zeta function; orders 0 and 1 have their own loops",
-    ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops", ("max_pool", "small"): WRITTEN_IN_PYTHON,
+    ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops",
     ("max_pool", "backward"): "gradients are put to places one by one", ("average_windows", "forward"): "memory sets it",
     ("average_windows", "backward"): "gradients are put to places one by one",
     ("gather", "small"): "the sample makes its tensor of indices in the call", ("gather", "forward"): "as the small one",

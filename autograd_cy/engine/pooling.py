@@ -6,6 +6,8 @@ call the rows.
 `geometry` is what the routines read: (d, *kernel, *stride, *padding, *dilation, adaptive, whether padding counts, divisor).
 """
 
+from functools import lru_cache
+
 from ..array.dtypes import int64
 from ..array.errors import ShapeError
 from . import creation
@@ -73,6 +75,12 @@ FUNCTIONS.update({"max_pool": lambda x, geometry, size: _max_pool(x, geometry, s
 
 def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name):
     """(geometry without its flags, output sizes) of pooling."""
+    whole = type(kernel) is type(padding) is type(dilation) is int and (stride is None or type(stride) is int)
+    return (_geometry if whole else _geometry.__wrapped__)(tuple(x.shape), kernel, stride, padding, dilation, bool(ceil_mode), d, name)
+
+
+@lru_cache(64)                   # half of the time of a small call
+def _geometry(shape, kernel, stride, padding, dilation, ceil_mode, d, name):
     kernel = sizes(kernel, d, name, "kernel_size", 1)
     stride = kernel if stride is None or isinstance(stride, (tuple, list)) and not stride else sizes(stride, d, name, "stride", 1)
     padding, dilation = sizes(padding, d, name, "padding"), sizes(dilation, d, name, "dilation", 1)
@@ -81,16 +89,16 @@ def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name):
             raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={list(padding)}, "
                                f"kernel_size={list(kernel)}")
     places = []
-    for n, k, s, p, a in zip(x.shape[x.ndim - d:], kernel, stride, padding, dilation, strict=True):
+    for n, k, s, p, a in zip(shape[len(shape) - d:], kernel, stride, padding, dilation, strict=True):
         room = n + 2 * p - a * (k - 1) - 1
         count = (room + (s - 1 if ceil_mode else 0)) // s + 1
         if ceil_mode and (count - 1) * s >= n + p:        # a window must start inside, or in the padding before
             count -= 1
         places.append(count)
-    if min(places) < 1 or 0 in x.shape[1:]:
-        raise ShapeError(f"{name}: Given input size {list(x.shape[1:])}, calculated output size: "
-                         f"{[*x.shape[1:x.ndim - d], *places]}. Output size is too small")
-    return (d, *kernel, *stride, *padding, *dilation), places
+    if min(places) < 1 or 0 in shape[1:]:
+        raise ShapeError(f"{name}: Given input size {list(shape[1:])}, calculated output size: "
+                         f"{[*shape[1:len(shape) - d], *places]}. Output size is too small")
+    return (d, *kernel, *stride, *padding, *dilation), tuple(places)
 
 
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):

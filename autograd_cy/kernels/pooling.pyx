@@ -312,8 +312,8 @@ cdef Py_ssize_t put(real tag, const Array* arrays, const Py_ssize_t* ints) noexc
     cdef const real* x = <const real*> arrays[1].data
     cdef const long long* index = <const long long*> arrays[2].data
     cdef Py_ssize_t n, i
-    zeros(out, ints[0] * ints[1])
     for n in range(ints[0]):
+        zeros(out, ints[1])           # a plane at a time stays in the cache
         for i in range(ints[2]):
             if not -1 <= index[i] < ints[1]:
                 return n * ints[2] + i
