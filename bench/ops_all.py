@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 import autograd_cy as ag
-from autograd_cy.engine.scipy_functions import COMPUTE
+from autograd_cy.engine.scipy_functions import COMPUTE, SERIES
 from autograd_cy.ops import TABLE
 
 from . import report, timing
@@ -27,6 +27,7 @@ OWN_MEMORY = "every gradient has memory of its own; PyTorch hands out the incomi
 SAME_BITS = "no fused multiply-adds, so that every instruction-set level gives the same bits"
 TAILS = "a few instructions more: results down to subnormal numbers, limits at infinity, gradients of 0 stay 0"
 SCIPY = "scipy.special computes it, called from Python"
+SEVERAL = "ten to twenty loops, called from Python; its series in double whatever the dtype"
 REASONS = {
     ("add", "backward"): OWN_MEMORY, ("sub", "backward"): OWN_MEMORY, ("clone", "backward"): OWN_MEMORY, ("frac", "backward"): OWN_MEMORY,
     ("ceil", "backward"): OWN_MEMORY, ("sum", "backward"): "the gradient is written out; PyTorch's is a view that repeats one element",
@@ -46,6 +47,7 @@ REASONS = {
     ("average_windows", "backward"): "gradients are put to places one by one",
     ("gather", "small"): "the sample makes its tensor of indices in the call", ("gather", "forward"): "as the small one",
 } | dict.fromkeys((row.name for row in TABLE.values() if row.name in COMPUTE), SCIPY)
+REASONS |= dict.fromkeys([("i1e", "forward"), ("i0e", "backward"), *((name, "small") for name in SERIES)], SEVERAL)
 
 
 def direct(call, lib):

@@ -346,6 +346,6 @@ FUNCTIONS.update({
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
     "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
 })
-FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})
+FUNCTIONS.update({name: getattr(scipy_functions, name) for name in (*scipy_functions.COMPUTE, *scipy_functions.SERIES)})
 FUNCTIONS.update({name: _linear(name) for name in (
     "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd")})

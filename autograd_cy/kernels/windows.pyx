@@ -9,6 +9,8 @@
 # windows have at one place is contiguous. Where a window is one element (1x1), the image itself is the matrix. Depthwise convolutions,
 # with products of one row, go tap by tap.
 #
+# Above 500 lines because all ways share the padded copies and the blocks.
+#
 # Arrays are contiguous and of one dtype, float32 or float64. ints: the number of spatial dims d, then d each of: kernel, stride,
 # padding before the first element, dilation; then groups. What lies outside the image is 0; how far windows reach behind the last
 # element follows from the sizes of the arrays.
