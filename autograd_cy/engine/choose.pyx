@@ -19,7 +19,7 @@ from autograd_cy.engine.tensor import OPCODES
 cdef int ADD = OPCODES["add"], SUB = OPCODES["sub"], WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
 cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], PRELU = OPCODES["prelu"], ISCLOSE = OPCODES["isclose"]
 cdef int POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"], CELU = OPCODES["celu"], HARDTANH = OPCODES["hardtanh"]
-cdef int GELU = OPCODES["gelu"], GELU_TANH = OPCODES["gelu_tanh"]
+cdef int GELU = OPCODES["gelu"], GELU_TANH = OPCODES["gelu_tanh"], NORMAL_CDF = OPCODES["normal_cdf"]
 cdef object INF = float("inf")
 cdef tuple LARGEST = (3.4028234663852886e38, 1.7976931348623157e308)      # of float32, float64
 
@@ -279,6 +279,11 @@ def polygamma(n, input):
 def trigamma(x):
     """The row `trigamma`: polygamma of order 1."""
     return own(unary(TRIGAMMA, <PyObject*> x))
+
+
+def normal_cdf(x):
+    """The row `normal_cdf`, as rules call it."""
+    return own(unary(NORMAL_CDF, <PyObject*> x))
 
 
 def polygamma_method(input, n):
