@@ -175,7 +175,7 @@ def test_refused(name, capsys):
         assert p.detach().numpy().tobytes() == q.detach().numpy().tobytes()
 
 
-@pytest.mark.parametrize("write", [lambda x, w: x.mul_(w), lambda x, w: x.copysign_(w), lambda x, w: x[1:].copy_(w)], ids="mul copysign part".split())
+@pytest.mark.parametrize("write", [lambda x, w: x.mul_(w), lambda x, w: x.copysign_(w), lambda x, w: x[1:].copy_(w)], ids=["mul", "copysign", "part"])
 def test_an_argument_with_a_new_history(write):
     """Its gradients would go nowhere, or round in circles."""
     w = ag.ones(()).requires_grad_()
