@@ -146,7 +146,9 @@ cdef Tensor seen(object array):
         if not fits:
             return None
         # The memory is what the strides reach: view.len, shape times item, is something else where elements lie apart or coincide.
-        storage = storage_foreign(<char*> view.buf + (lowest if view.len else 0), highest - lowest + view.itemsize if view.len else 0, array)
+        if view.len == 0:
+            lowest, highest = 0, -view.itemsize
+        storage = storage_foreign(<char*> view.buf + lowest, highest - lowest + view.itemsize, array)
         return own(tensor_wrap(storage, layout_strided(view.ndim, view.shape, strides), <char*> view.buf, dtype))
     finally:
         PyBuffer_Release(&view)
