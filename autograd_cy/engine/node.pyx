@@ -33,11 +33,13 @@ cdef enum:
 cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
 cdef bint draining = False
 at_record.mode = RECORD_LINES
-# Of every row: Row.ints, and whether a tuple comes before them.
+# Of every row: Row.ints, and whether a tuple comes before them; how many attributes an elementwise one has.
 cdef signed char INTS[MAX_OPS]
 cdef bint TUPLE_FIRST[MAX_OPS]
+cdef signed char NUMBERS_IN[MAX_OPS]
 for _i, _row in enumerate(TABLE.values()):
     INTS[_i], TUPLE_FIRST[_i] = _row.ints, len(_row.attrs) > _row.ints
+    NUMBERS_IN[_i] = len(_row.attrs) if _row.kind == "elementwise" else 0
 cdef int CUSTOM_ = CUSTOM, AS_STRIDED = NAMES.index("as_strided"), REPLACE_STRIDED = NAMES.index("replace_strided")
 
 
@@ -130,18 +132,20 @@ cdef tuple geometry(Layout* layout):
 cdef tuple attributes_of(Node node):
     cdef tuple made = ()
     cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
-    cdef int n, first
+    cdef int i, first, n = <int> (node.room - EDGE_WORDS * node.n_edges)
     if node.attrs == NULL:
-        if INTS[node.opcode] < 0:
+        if NUMBERS_IN[node.opcode]:
+            n = NUMBERS_IN[node.opcode]
+            made = tuple([numbers_of(node, n)[i] for i in range(n)])
+        elif INTS[node.opcode] < 0:
             return made
-        n = <int> (node.room - EDGE_WORDS * node.n_edges)
-        first = n - INTS[node.opcode]
-        if node.opcode == AS_STRIDED:                     # sizes, strides, offset; the base is the input
+        elif node.opcode == AS_STRIDED:                   # sizes, strides, offset; the base is the input
             n //= 2
             made = (geometry(node.edges[0].layout), (tuple_of(n, ints), tuple_of(n, ints + n), ints[2 * n]))
         elif node.opcode == REPLACE_STRIDED:              # an offset; base and window are the inputs
             made = (geometry(node.edges[0].layout), (*geometry(node.edges[1].layout), ints[0]))
         elif TUPLE_FIRST[node.opcode]:
+            first = n - INTS[node.opcode]
             made = (tuple_of(first, ints),) + tuple_of(n - first, ints + first)
         else:
             made = tuple_of(n, ints)
