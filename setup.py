@@ -66,22 +66,30 @@ SANITIZE = os.environ.get("AUTOGRAD_CY_SANITIZE")
 if SANITIZE:
     FLAGS += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-O1", "-g1"]
     LINK = [f"-fsanitize={SANITIZE}"]
-    LEVELS = {level: LEVELS[level] for level in [os.environ.get("AUTOGRAD_CY_LEVEL", "v3" if X86 else "base")]}
+    wanted = os.environ.get("AUTOGRAD_CY_LEVEL", "v3" if X86 else "base")
+    LEVELS = {level: LEVELS[level] for level in (("v3", "v4") if wanted == "v4" else (wanted,))}
 
 HEADERS = [str(p) for p in sorted((PACKAGE / "kernels").glob("*.h"))]
 INCLUDE = [str(PACKAGE / "kernels")]
 
-LEVELLED = ["elementwise", "reduce", "rows", "update", "micro", "windows", "normalize"]
+LEVELLED = ["elementwise", "casts", "reduce", "rows", "update", "micro", "windows", "normalize"]
+# What 512 bits speed up, by 10 to 100 %; v4 takes the other modules, and the loops of short formulas, from v3 (kernels/__init__.py).
+WIDE = ["rows", "normalize", "micro", "casts"]
 # The small products may fuse: they promise no bits across levels, as no BLAS does.
 EXTRA_FLAGS = {"micro": ["-ffp-contract=fast"]}
 # Plain loops have nothing to clone or unroll (micro.h says itself what to unroll): a fifth smaller than with -O3 and as fast;
 # small products by a transposed matrix are up to 12 % faster.
-PLAIN_LOOPS = ("loops", "update", "micro", "windows", "normalize")
+PLAIN_LOOPS = ("loops", "casts", "update", "micro", "windows", "normalize")
 LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC else [])]
+# What is left over of a loop goes by single elements, not by half a vector and then single elements: an eighth of the size. (Rows of
+# ten elements would be normalised at half the speed.)
+LEAN_LOOPS = ["--param=vect-epilogues-nomask=0", "-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if GCC else []
 # Rows: a third smaller than with -O3, as fast or faster (softmax of 10 columns by a fifth), but loops of a few rounds must be unrolled.
 # Reductions need all of -O3 but what clones functions and loops, a third of the size; variance over the first axis loses a tenth.
-LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *(["-fpeel-loops"] if GCC else [])],
-               "reduce": ["-O3", *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
+# Their short loops are up to a third slower where they happen to straddle lines of the instruction cache.
+ALIGNED = ["-falign-functions=64", "-falign-loops=32"] if GCC else []
+LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *ALIGNED, *(["-fpeel-loops"] if GCC else [])],
+               "reduce": ["-O3", *ALIGNED, *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
                                                          "version-loops-for-strides")] if GCC else [])]}
 VECTORISED = {f"autograd_cy.kernels.{name}" for name in ("integer_loops", "index", "moving", "pooling", "scans", "sorting", "counting")}
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
@@ -98,12 +106,13 @@ CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
 # Mostly checks of arguments around calls that take microseconds, and what runs at a capture only: -Os makes them a quarter smaller.
 COLD = {f"autograd_cy.{name}" for name in (
-    "engine.creation", "engine.random", "engine.index", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
+    "engine.creation", "engine.random", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
     "engine.linear_algebra", "engine.rows", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
     "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function", "engine.sorting")}
 # Small functions are still inlined here: a quarter smaller and 5 to 10 % slower than with -O2, which operations of a microsecond can bear.
 WARM = {f"autograd_cy.{name}" for name in (
-    "engine.gather", "engine.routines", "engine.scans", "graph.links", "kernels.lapack", "kernels.spectral")}
+    "engine.blocks", "engine.gather", "engine.index", "engine.joins", "engine.named_products", "engine.routines", "engine.scans",
+    "graph.links", "kernels.lapack", "kernels.spectral")}
 INLINING = ["--param=max-inline-insns-size=8"] if GCC else []
 
 
@@ -113,7 +122,9 @@ def optimisation(name, level=None):
         return BASE_LEVEL
     if level and name in LEVEL_FLAGS:
         return LEVEL_FLAGS[name]
-    if level and name in PLAIN_LOOPS or name in VECTORISED:
+    if level and name in PLAIN_LOOPS:
+        return [*LOOPS_LEVEL, *LEAN_LOOPS] if name in ("loops", "casts", "windows") else LOOPS_LEVEL
+    if name in VECTORISED:
         return LOOPS_LEVEL
     if name in WARM:
         return ["-Os", *INLINING]
@@ -131,7 +142,7 @@ def generated_sources():
     sys.path.insert(0, str(ROOT / PACKAGE))
     try:
         from ops import codegen, wrappers   # they read the table only and need no built extension
-        return codegen.float_loops(), codegen.integer_loops(), wrappers.function_module()
+        return (codegen.float_loops(), codegen.float_loops(long_only=True)), codegen.integer_loops(), wrappers.function_module()
     finally:
         sys.path.pop(0)
 
@@ -143,7 +154,8 @@ def levelled_extensions():
     """The same loops under one module name per level; the copies live in build/generated."""
     sources = {name: (ROOT / PACKAGE / "kernels" / f"{name}.pyx").read_text() for name in LEVELLED}
     for level, march in LEVELS.items():
-        for name, text in (sources | {"loops": FLOAT_LOOPS}).items():
+        wide = level == "v4"
+        for name, text in ({"loops": FLOAT_LOOPS[wide]} | {name: sources[name] for name in (WIDE if wide else LEVELLED)}).items():
             path = GENERATED / f"_{level}_{name}.pyx"
             write_if_changed(ROOT / path, text)
             yield Extension(f"autograd_cy.kernels._{level}_{name}", [str(path)], include_dirs=INCLUDE, depends=HEADERS,

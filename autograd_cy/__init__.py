@@ -11,9 +11,9 @@ from .array.storage import empty_cache, memory_stats, set_cache_limit
 from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
-from .engine.choose import logit, nan_to_num, polygamma
+from .engine.choose import add, clamp, clamp_max, clamp_min, isclose, logit, masked_fill, nan_to_num, polygamma, prelu, sub, where
 from .engine.composed import (
-    allclose, clamp_max, clamp_max_, clamp_min, clamp_min_, dist, float_power, gcd, isclose, lcm, ldexp, positive, prelu, rsub,
+    allclose, clamp_max_, clamp_min_, dist, float_power, gcd, lcm, ldexp, positive, rsub,
 )
 from .engine.composed import multigammaln as mvlgamma
 from .engine.creation import (
@@ -26,22 +26,25 @@ from .engine.devices import (
 from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.function import custom_op
 from .engine.arrange import (
-    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, cartesian_prod, column_stack, combinations, diag,
-    diag_embed, diagflat, diagonal_scatter, dsplit, dstack, flip, fliplr, flipud, hsplit, hstack, meshgrid, ravel, repeat_interleave, roll,
-    rot90, select_scatter, slice_scatter, tensor_split, tile, tril, tril_indices, triu, triu_indices, vsplit, vstack,
+    block_diag, broadcast_shapes, cartesian_prod, combinations, diagflat, diagonal_scatter, fliplr, flipud, repeat_interleave,
+    select_scatter, slice_scatter, tril_indices, triu_indices,
 )
-from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add
-from .engine.index import index_put_, nonzero
+from .engine.blocks import flip, roll, rot90, tile, tril, triu
+from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add, take_along_dim
+from .engine.index import index_put_, masked_select, nonzero, take
 from .engine.indexing import (
-    index_put, index_reduce, masked_scatter, masked_select, put, scatter_reduce, take, take_along_dim,
+    index_put, index_reduce, masked_scatter, put, scatter_reduce,
 )
-from .engine.joins import cat, chunk, split, stack, unbind
+from .engine.joins import (
+    atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, cat, chunk, column_stack, dsplit, dstack, hsplit, hstack, meshgrid, split, stack,
+    tensor_split, unbind, vsplit, vstack,
+)
 from .engine.making import (
     BoolTensor, ByteTensor, DoubleTensor, FloatTensor, IntTensor, LongTensor,
     empty_strided, frombuffer, get_rng_state, initial_seed, logspace, multinomial, normal, poisson, randint_like, scalar_tensor, seed,
     set_rng_state,
 )
-from .engine.methods import add, broadcast_to, div, from_dlpack, sub
+from .engine.methods import div, from_dlpack
 from .engine.linear_names import (
     cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
     slogdet, svd, triangular_solve,
@@ -61,21 +64,21 @@ from .engine.reduce import (
 from .engine.scipy_functions import gammainc as igamma
 from .engine.scipy_functions import gammaincc as igammac
 from .engine.scipy_functions import i0
-from .engine.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
-from .engine.selection import clamp, masked_fill, where
+from .engine.scans import aminmax, cummax, cummin, cumprod, cumsum, logcumsumexp, nanmean, std_mean, var_mean
 from .engine.shape import (
-    adjoint, clone, detach, expand, flatten, movedim, narrow, permute, reshape, select, squeeze, t, transpose, unflatten, unsqueeze,
+    adjoint, broadcast_to, clone, detach, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze, t, transpose,
+    unflatten, unsqueeze,
 )
 from .engine.sorting import argsort, bucketize, kthvalue, median, mode, msort, nanmedian, searchsorted, sort, topk
 from .engine.statistics import (
-    aminmax, argwhere, bincount, count_nonzero, cumulative_trapezoid, diff, histc, histogram, isin, nanmean, nanquantile, quantile,
-    std_mean, trapezoid, trapz, unique, unique_consecutive, var_mean,
+    argwhere, bincount, count_nonzero, cumulative_trapezoid, diff, histc, histogram, isin, nanquantile, quantile, trapezoid, trapz,
+    unique, unique_consecutive,
 )
 from .engine.tensor import Tensor
 from .engine.types import (
     can_cast, equal, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel, promote_types, result_type,
 )
-from .engine.windows import as_strided, diagonal
+from .engine.windows import as_strided, diag, diag_embed, diagonal
 from .kernels.gemm import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"

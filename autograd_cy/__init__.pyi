@@ -45,25 +45,30 @@ from .engine.backward import (
 )
 from .engine.function import custom_op as custom_op
 from .engine.choose import (
+    add as add,
+    clamp as clamp,
+    clamp_max as clamp_max,
+    clamp_min as clamp_min,
+    isclose as isclose,
     logit as logit,
+    masked_fill as masked_fill,
     nan_to_num as nan_to_num,
     polygamma as polygamma,
+    prelu as prelu,
+    sub as sub,
+    where as where,
 )
 from .engine.composed import (
     allclose as allclose,
-    clamp_max as clamp_max,
     clamp_max_ as clamp_max_,
-    clamp_min as clamp_min,
     clamp_min_ as clamp_min_,
     dist as dist,
     float_power as float_power,
     gcd as gcd,
-    isclose as isclose,
     lcm as lcm,
     ldexp as ldexp,
     multigammaln as _multigammaln,
     positive as positive,
-    prelu as prelu,
     rsub as rsub,
 )
 from .engine.creation import (
@@ -146,11 +151,9 @@ from .engine.joins import (
     unbind as unbind,
 )
 from .engine.methods import (
-    add as add,
     broadcast_to as broadcast_to,
     div as div,
     from_dlpack as from_dlpack,
-    sub as sub,
 )
 from .engine.linear_names import (
     cholesky as cholesky,
@@ -240,21 +243,20 @@ from .engine.reduce import (
     var as var,
 )
 from .engine.scans import (
+    aminmax as aminmax,
     cummax as cummax,
     cummin as cummin,
     cumprod as cumprod,
     cumsum as cumsum,
     logcumsumexp as logcumsumexp,
+    nanmean as nanmean,
+    std_mean as std_mean,
+    var_mean as var_mean,
 )
 from .engine.scipy_functions import (
     gammainc as _gammainc,
     gammaincc as _gammaincc,
     i0 as i0,
-)
-from .engine.selection import (
-    clamp as clamp,
-    masked_fill as masked_fill,
-    where as where,
 )
 from .engine.shape import (
     clone as clone,
@@ -282,7 +284,6 @@ from .engine.sorting import (
     topk as topk,
 )
 from .engine.statistics import (
-    aminmax as aminmax,
     argwhere as argwhere,
     bincount as bincount,
     count_nonzero as count_nonzero,
@@ -291,15 +292,12 @@ from .engine.statistics import (
     histc as histc,
     histogram as histogram,
     isin as isin,
-    nanmean as nanmean,
     nanquantile as nanquantile,
     quantile as quantile,
-    std_mean as std_mean,
     trapezoid as trapezoid,
     trapz as trapz,
     unique as unique,
     unique_consecutive as unique_consecutive,
-    var_mean as var_mean,
 )
 from .engine.tensor import Tensor as Tensor
 from .engine.types import (
@@ -342,7 +340,7 @@ from .engine.methods import sub as _sub
 from .engine.methods import div as _div
 from .engine.shape import transpose as _transpose
 from .engine.joins import cat as _cat
-from .engine.selection import clamp as _clamp
+from .engine.choose import clamp as _clamp
 from .engine.joins import split as _split
 from .engine.shape import movedim as _movedim
 from .engine.arrange import vstack as _vstack
@@ -391,19 +389,19 @@ from .engine.gather import (
     index_select as index_select,
     scatter as scatter,
     scatter_add as scatter_add,
+    take_along_dim as take_along_dim,
 )
 from .engine.index import (
     index_put_ as index_put_,
+    masked_select as masked_select,
+    take as take,
 )
 from .engine.indexing import (
     index_put as index_put,
     index_reduce as index_reduce,
     masked_scatter as masked_scatter,
-    masked_select as masked_select,
     put as put,
     scatter_reduce as scatter_reduce,
-    take as take,
-    take_along_dim as take_along_dim,
 )
 from .engine.making import (
     empty_strided as empty_strided,

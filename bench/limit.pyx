@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.kernels.gemm cimport bind_blas, gemm_run
-from autograd_cy.kernels.table cimport K, Loop, ALL_VECTORS, FIRST_SCALAR, LAST_SCALAR, REDUCE_SUM, REDUCE_MEAN
+from autograd_cy.kernels.table cimport K, AdamNumbers, Loop, Moments, ALL_VECTORS, FIRST_SCALAR, LAST_SCALAR, REDUCE_SUM, REDUCE_MEAN
 
 from autograd_cy.ops import loop_id
 
@@ -125,13 +125,13 @@ def xor(x, y, w1, b1, w2, b2, mw1, vw1, mb1, vb1, mw2, vw2, mb2, vb2, double lr,
     cdef char* pfactor = data(factor)
     cdef char* p[4]
     cdef char* g[4]
-    cdef char* m[4]
-    cdef char* v[4]
-    cdef Py_ssize_t sizes[4]
+    cdef Moments moments[4]
+    cdef AdamNumbers adam = AdamNumbers(lr=lr, beta1=0.9, beta2=0.999, eps=1e-8, decay=0, decoupled=0, maximize=0)
     cdef int k
     for k, (weight, gradient, first, second) in enumerate([(w1, dw1, mw1, vw1), (b1, db1, mb1, vb1), (w2, dw2, mw2, vw2),
                                                            (b2, db2, mb2, vb2)]):
-        p[k], g[k], m[k], v[k], sizes[k] = data(weight), data(gradient), data(first), data(second), weight.size
+        p[k], g[k] = data(weight), data(gradient)
+        moments[k] = Moments(n=weight.size, p=p[k], g=g[k], m=data(first), v=data(second), vmax=NULL)
     cdef Loop add = find("add", dt), add_number = find("add", dt, LAST_SCALAR)
     cdef Loop mse = find("mse_loss", dt), dmse = find("mse_loss.dx", dt, FIRST_SCALAR)
     cdef Loop relu = find("relu", dt), drelu = find("relu.dx", dt)
@@ -162,8 +162,7 @@ def xor(x, y, w1, b1, w2, b2, mw1, vw1, mb1, vb1, mw2, vw2, mb2, vb2, double lr,
             binary(drelu, n * h, pdh, pdh, ph)
             K.small_gemm(dt, 1, 0, h, i, n, pdh, h, px, i, g[0], i)
             K.reduce(REDUCE_SUM, dt, 2, matrix, pdh, strides, g[1], columns, 0)
-            for k in range(4):
-                K.adam(dt, sizes[k], p[k], g[k], m[k], v[k], NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
+            K.adam(dt, 4, moments, &adam, done + epoch + 1)
     return float(total[0])
 
 
@@ -177,10 +176,6 @@ cdef struct Layer:
     char* b
     char* dw
     char* db
-    char* mw
-    char* vw
-    char* mb
-    char* vb
     char* out
     char* dout
 
@@ -194,6 +189,8 @@ def mlp(x, labels, parameters, moments, double lr, long long done, Py_ssize_t ep
     cdef Py_ssize_t item = x.itemsize, n = x.shape[0], row, epoch
     cdef int k, count = len(parameters) // 2
     cdef Layer layers[MAX_LAYERS]
+    cdef Moments updated[2 * MAX_LAYERS]
+    cdef AdamNumbers adam = AdamNumbers(lr=lr, beta1=0.9, beta2=0.999, eps=1e-8, decay=0, decoupled=0, maximize=0)
     cdef Layer* at
     if count > MAX_LAYERS:
         raise ValueError(f"limit: at most {MAX_LAYERS} layers")
@@ -201,9 +198,10 @@ def mlp(x, labels, parameters, moments, double lr, long long done, Py_ssize_t ep
     for k in range(count):
         at = &layers[k]
         at.o, at.i = parameters[2 * k].shape
-        at.w, at.mw, at.vw = data(parameters[2 * k]), data(moments[4 * k]), data(moments[4 * k + 1])
-        at.b, at.mb, at.vb = data(parameters[2 * k + 1]), data(moments[4 * k + 2]), data(moments[4 * k + 3])
-        at.dw, at.db = room(keep, x.dtype, at.o * at.i), room(keep, x.dtype, at.o)
+        at.w, at.dw = data(parameters[2 * k]), room(keep, x.dtype, at.o * at.i)
+        at.b, at.db = data(parameters[2 * k + 1]), room(keep, x.dtype, at.o)
+        updated[2 * k] = Moments(n=at.o * at.i, p=at.w, g=at.dw, m=data(moments[4 * k]), v=data(moments[4 * k + 1]), vmax=NULL)
+        updated[2 * k + 1] = Moments(n=at.o, p=at.b, g=at.db, m=data(moments[4 * k + 2]), v=data(moments[4 * k + 3]), vmax=NULL)
         at.out, at.dout = room(keep, x.dtype, n * at.o), room(keep, x.dtype, n * at.o)
     cdef char* px = data(x)
     cdef const long long* targets = <const long long*> data(labels)
@@ -243,10 +241,7 @@ def mlp(x, labels, parameters, moments, double lr, long long done, Py_ssize_t ep
                 if k:
                     gemm_run(dt, 0, 0, 1, n, at.i, at.o, at.dout, at.o, 0, at.w, at.i, 0, layers[k - 1].dout, at.i, 0)
                     binary(drelu, n * at.i, layers[k - 1].dout, layers[k - 1].dout, below)
-            for k in range(count):
-                at = &layers[k]
-                K.adam(dt, at.o * at.i, at.w, at.dw, at.mw, at.vw, NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
-                K.adam(dt, at.o, at.b, at.db, at.mb, at.vb, NULL, lr, 0.9, 0.999, 1e-8, 0, 0, 0, done + epoch + 1)
+            K.adam(dt, 2 * count, updated, &adam, done + epoch + 1)
     return float(total[0])
 
 

@@ -51,14 +51,8 @@ REACHED_BY = {
 }
 # Samples of names that are compositions of rows.
 COMPOSED = {
-    "repeat",
     "tile",
-    "repeat_interleave",
-    "flip",
-    "roll",
     "rot90",
-    "diag",
-    "diag_embed",
     "unflatten",
     "tensor_split",
     "block_diag",
@@ -79,7 +73,6 @@ COMPOSED = {
     "split",
     "chunk",
     "cat",
-    "stack",
     "isclose",
     "quantile",
     "diff",

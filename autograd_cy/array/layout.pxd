@@ -74,7 +74,7 @@ cdef Layout* layout_dense_like(Layout* a) except NULL
 cdef Layout* layout_broadcast(Layout* a, Layout* b) except? NULL
 cdef Layout* layout_expand(Layout* a, int ndim, const Py_ssize_t* shape) except? NULL
 cdef Layout* layout_view(Layout* a, int ndim, const Py_ssize_t* shape) except? NULL
-cdef Layout* layout_permute(Layout* a, const int* order) except NULL
+cdef Layout* layout_permute(Layout* a, const Py_ssize_t* order) except NULL
 cdef Layout* layout_contiguous_like(Layout* a) except NULL
 
 
@@ -93,5 +93,6 @@ cdef inline Layout* layout_matrix(Py_ssize_t rows, Py_ssize_t cols) except NULL:
 # Strides of `a` as seen from the shape of `full` (0 where repeated); a must broadcast to full.
 cdef void broadcast_strides(Layout* a, Layout* full, Py_ssize_t* strides) noexcept nogil
 
+cdef tuple tuple_of(int n, const Py_ssize_t* values)
 cdef tuple shape_tuple(Layout* a)
 cdef tuple strides_tuple(Layout* a)

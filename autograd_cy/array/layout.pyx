@@ -5,7 +5,6 @@
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cpython.ref cimport Py_INCREF
 from libc.stdlib cimport malloc, free
-from libc.string cimport memcpy
 
 from autograd_cy.array.errors import ShapeError
 
@@ -13,7 +12,12 @@ cdef enum:
     FREE_NDIM = 8             # layouts of up to so many dimensions come from free lists
 
 cdef Layout* free_layouts[FREE_NDIM + 1]
-cdef Py_ssize_t LARGEST = (<Py_ssize_t> 1 << 58)    # elements; in bytes it still fits
+cdef enum:
+    LARGEST_BITS = 58         # elements; in bytes it still fits
+
+
+cdef inline Py_ssize_t magnitude(Py_ssize_t stride) noexcept nogil:
+    return -stride if stride < 0 else stride            # abs() of a Py_ssize_t makes Python integers
 
 
 cdef Layout* layout_alloc(int ndim) except NULL:
@@ -52,7 +56,7 @@ cdef Py_ssize_t checked_numel(int ndim, const Py_ssize_t* shape) except -1:
             empty = True
     for i in range(ndim):
         if shape[i] > 1:
-            if numel > LARGEST // shape[i]:
+            if (numel | shape[i]) >> LARGEST_BITS // 2 and numel > (<Py_ssize_t> 1 << LARGEST_BITS) // shape[i]:
                 if empty:
                     return 0
                 raise ShapeError(f"shape {[shape[j] for j in range(ndim)]} has more elements than memory can hold")
@@ -60,7 +64,7 @@ cdef Py_ssize_t checked_numel(int ndim, const Py_ssize_t* shape) except -1:
     return 0 if empty else numel
 
 
-cdef int classify(Layout* a) noexcept:
+cdef int classify(Layout* a) noexcept nogil:
     """CONTIGUOUS, DENSE and OVERLAPPING from shape and strides."""
     cdef Py_ssize_t* strides = strides_of(a)
     cdef Py_ssize_t expected = 1
@@ -81,7 +85,7 @@ cdef int classify(Layout* a) noexcept:
     for i in range(a.ndim):                     # the axes longer than 1, by growing size of stride
         if a.dims[i] != 1:
             j = n
-            while j > 0 and abs(strides[order[j - 1]]) > abs(strides[i]):
+            while j > 0 and magnitude(strides[order[j - 1]]) > magnitude(strides[i]):
                 order[j] = order[j - 1]
                 j -= 1
             order[j] = i
@@ -94,10 +98,10 @@ cdef int classify(Layout* a) noexcept:
         stride = strides[order[j]]
         if stride != expected:
             flags &= ~DENSE
-        if abs(stride) < reach:
+        if magnitude(stride) < reach:
             return OVERLAPPING                  # perhaps only interleaved; treated as overlapping, which is safe
         expected *= size
-        reach += abs(stride) * (size - 1)
+        reach += magnitude(stride) * (size - 1)
     return flags
 
 
@@ -141,11 +145,21 @@ cdef Layout* layout_scalar() noexcept:
 
 
 cdef Layout* layout_strided(int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) except NULL:
-    cdef Py_ssize_t numel = checked_numel(ndim, shape)
-    cdef Layout* a = layout_alloc(ndim)
+    cdef Py_ssize_t numel, step = 1
+    cdef Layout* a
+    cdef int i
+    for i in range(ndim - 1, -1, -1):
+        if strides[i] != step:
+            break
+        if shape[i] > 1:
+            step *= shape[i]
+    else:
+        return layout_contiguous(ndim, shape)             # the one that other tensors have
+    numel = checked_numel(ndim, shape)
+    a = layout_alloc(ndim)
     a.numel = numel
-    memcpy(a.dims, shape, ndim * sizeof(Py_ssize_t))
-    memcpy(strides_of(a), strides, ndim * sizeof(Py_ssize_t))
+    for i in range(ndim):
+        a.dims[i], strides_of(a)[i] = shape[i], strides[i]
     a.flags = classify(a)
     return a
 
@@ -173,7 +187,7 @@ cdef Layout* layout_dense_like(Layout* a) except NULL:
         place = i
         # As in PyTorch's TensorIterator: an axis that is repeated (stride 0) or has size 1 says nothing about the order.
         for j in range(i - 1, -1, -1):
-            one, other = abs(given[order[j]]), abs(given[order[place]])
+            one, other = magnitude(given[order[j]]), magnitude(given[order[place]])
             if one == other or one == 0 or other == 0 or a.dims[order[j]] == 1 or a.dims[order[place]] == 1:
                 continue
             if one < other:
@@ -233,7 +247,7 @@ cdef Layout* layout_expand(Layout* a, int ndim, const Py_ssize_t* shape) except?
     return layout_strided(ndim, shape, strides)
 
 
-cdef Layout* layout_permute(Layout* a, const int* order) except NULL:
+cdef Layout* layout_permute(Layout* a, const Py_ssize_t* order) except NULL:
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int i

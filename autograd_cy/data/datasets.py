@@ -11,7 +11,7 @@ import numpy as np
 
 from autograd_cy.array.dtypes import float32
 from autograd_cy.engine import creation
-from autograd_cy.engine.selection import where
+from autograd_cy.engine.choose import where
 from autograd_cy.engine.tensor import Tensor
 
 _SPECIES = ("setosa", "versicolor", "virginica")

@@ -1,25 +1,70 @@
-# The rows whose arguments need more than the generated functions do: where, clamp, logit, nan_to_num, polygamma, prelu.
+# The elementwise rows whose arguments need more than the generated functions do: add and sub with alpha, where, clamp, logit,
+# nan_to_num, polygamma, celu, hardtanh, prelu, isclose.
 #
-# Relies on dispatch. selection.py wraps where and clamp, methods.py makes the others methods, functional.py has prelu.
+# Relies on dispatch. methods.py makes methods of them, functional.py has the activations.
 
 from cpython.object cimport PyObject
 
-from autograd_cy.engine.dispatch cimport elementwise, inplace_with, unary, unary_with
+from autograd_cy.array.dtype cimport FLOAT64
+from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
+from autograd_cy.engine.dispatch cimport inplace as binary_
 from autograd_cy.engine.node cimport NO_REDUCTION
-from autograd_cy.engine.shape cimport own
-from autograd_cy.engine.tensor cimport is_tensor
+from autograd_cy.engine.shape cimport need_tensor, own
+from autograd_cy.engine.tensor cimport Tensor, is_tensor
 
+from autograd_cy.engine import elementwise as rows
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.tensor import OPCODES
 
-cdef int WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
-cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], PRELU = OPCODES["prelu"]
-cdef int POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"], NORMAL_CDF = OPCODES["normal_cdf"]
+cdef int ADD = OPCODES["add"], SUB = OPCODES["sub"], WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
+cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], PRELU = OPCODES["prelu"], ISCLOSE = OPCODES["isclose"]
+cdef int POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"], CELU = OPCODES["celu"], HARDTANH = OPCODES["hardtanh"]
+cdef int GELU = OPCODES["gelu"], GELU_TANH = OPCODES["gelu_tanh"], NORMAL_CDF = OPCODES["normal_cdf"]
 cdef object INF = float("inf")
-cdef dict LARGEST = {"float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
+cdef tuple LARGEST = (3.4028234663852886e38, 1.7976931348623157e308)      # of float32, float64
 
 
-def where_rows(condition, a, b):
+cdef inline object times(object other, object alpha):
+    """alpha * other, of a tensor or a number."""
+    return other if alpha == 1 else other * alpha
+
+
+def add(input, other, *, alpha=1):
+    """a + alpha * b."""
+    other = times(other, alpha)
+    return combined("add", binary(ADD, <PyObject*> input, <PyObject*> other))
+
+
+def sub(input, other, *, alpha=1):
+    """a - alpha * b."""
+    other = times(other, alpha)
+    return combined("sub", binary(SUB, <PyObject*> input, <PyObject*> other))
+
+
+def add_(input, other, *, alpha=1):
+    """In place: a + alpha * b."""
+    need_tensor(input, "add_")
+    other = times(other, alpha)
+    return combined("add_", binary_(ADD, <PyObject*> input, <PyObject*> other))
+
+
+def sub_(input, other, *, alpha=1):
+    """In place: a - alpha * b."""
+    need_tensor(input, "sub_")
+    other = times(other, alpha)
+    return combined("sub_", binary_(SUB, <PyObject*> input, <PyObject*> other))
+
+
+def pow_row(a, b):
+    """The row `pow`, without the shortcuts of the operator: rules get the bits that the generated loops give."""
+    cdef PyObject* args[2]
+    args[0], args[1] = <PyObject*> a, <PyObject*> b
+    return own(elementwise(POW, 2, args, NULL, NO_REDUCTION))
+
+
+# ---- choices
+
+cdef object chosen(object condition, object a, object b):
     """The row `where`."""
     cdef PyObject* args[3]
     if not is_tensor(<PyObject*> condition):
@@ -31,34 +76,71 @@ def where_rows(condition, a, b):
     return result
 
 
-def pow_row(a, b):
-    """The row `pow`, without the shortcuts of the operator: rules get the bits that the generated loops give."""
-    cdef PyObject* args[2]
-    args[0], args[1] = <PyObject*> a, <PyObject*> b
-    return own(elementwise(POW, 2, args, NULL, NO_REDUCTION))
+def where(condition, input=None, other=None):
+    """input where condition is true, else other; where(condition): the positions of true elements.
+
+    Raises TypeError unless condition is a bool tensor.
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return chosen(condition, input, other)
 
 
-def nonzero_parts(condition):
-    """The positions of true elements."""
-    return nonzero(condition, as_tuple=True)
+def masked_fill(input, mask, value):
+    """input with `value` where mask is true."""
+    return chosen(mask, value, input)
+
+
+def masked_fill_(input, mask, value):
+    """In place: `value` where mask is true."""
+    return input.copy_(chosen(mask, value, input))
 
 
 cdef tuple bounds(object low, object high):
     return (-INF if low is None else float(low), INF if high is None else float(high))
 
 
-def clamp_rows(x, low, high):
-    """The row `clamp`."""
-    attrs = bounds(low, high)
-    return own(unary_with(CLAMP, <PyObject*> x, <PyObject*> attrs))
+cdef int check_bounds(object low, object high, str name) except -1:
+    if low is None and high is None:
+        raise ValueError(f"{name}: at least one of min and max must be given")
+    return 0
 
 
-def clamp_rows_(x, low, high):
-    """The row `clamp`, in place."""
-    cdef PyObject* args[1]
-    attrs = bounds(low, high)
-    args[0] = <PyObject*> x
-    return own(inplace_with(CLAMP, 1, args, <PyObject*> attrs))
+cdef object limited(object input, object min, object max):
+    if is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
+        out = input
+        if min is not None:
+            out = chosen(out < min, min, out)
+        return out if max is None else chosen(out > max, max, out)
+    if need_tensor(input, "clamp").dtype_ > FLOAT64:        # by rows that take integer numbers exactly
+        out = input if min is None else rows.maximum(input, min)
+        return out if max is None else rows.minimum(out, max)
+    attrs = bounds(min, max)
+    return own(unary_with(CLAMP, <PyObject*> input, <PyObject*> attrs))
+
+
+def clamp(input, min=None, max=None):
+    """input limited to [min, max]; a bound may be a number, a tensor or None. At a bound the gradient is 1."""
+    check_bounds(min, max, "clamp")
+    return limited(input, min, max)
+
+
+def clamp_min(input, min):
+    """input, at least min."""
+    return limited(input, min, None)
+
+
+def clamp_max(input, max):
+    """input, at most max."""
+    return limited(input, None, max)
+
+
+def clamp_(input, min=None, max=None):
+    """In place: input limited to [min, max]."""
+    check_bounds(min, max, "clamp_")
+    if need_tensor(input, "clamp_").dtype_ > FLOAT64 or is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
+        return input.copy_(limited(input, min, max))
+    return with_attrs(CLAMP, input, bounds(min, max), True)
 
 
 cdef object with_attrs(int opcode, object x, tuple attrs, bint in_place):
@@ -71,11 +153,80 @@ cdef object with_attrs(int opcode, object x, tuple attrs, bint in_place):
     return own(inplace_with(opcode, 1, args, <PyObject*> attrs))
 
 
-cdef int need_tensor(object x, str name) except -1:
-    if not is_tensor(<PyObject*> x):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
-    return 0
+# ---- activations
 
+def celu(input, alpha=1.0, inplace=False):
+    """x where x > 0, alpha * (exp(x / alpha) - 1) elsewhere. Raises RuntimeError for alpha = 0."""
+    if alpha == 0:
+        raise RuntimeError("celu: alpha cannot be 0")
+    return with_attrs(CELU, input, (float(alpha),), inplace)
+
+
+def gelu(input, approximate="none"):
+    """x times the standard normal distribution function of x; approximate="tanh": by its tanh approximation."""
+    if approximate == "none":
+        return own(unary(GELU, <PyObject*> input))
+    if approximate == "tanh":
+        return own(unary(GELU_TANH, <PyObject*> input))
+    raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """x limited to [min_val, max_val]; the gradient at the bounds is 0. Raises ValueError for crossed bounds."""
+    cdef double low = min_val, high = max_val
+    if low > high:
+        raise ValueError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
+    if need_tensor(input, "hardtanh").dtype_ <= FLOAT64:
+        return with_attrs(HARDTANH, input, (low, high), inplace)
+    if input.dtype.name == "bool" or input.dtype.name == "uint8" and low < 0:
+        raise RuntimeError(f"hardtanh: not defined for {input.dtype} with these limits")
+    return (clamp_ if inplace else clamp)(input, int(min_val), int(max_val))
+
+
+def prelu_row(x, w):
+    """The row `prelu`; the weight has been brought to a shape that broadcasts."""
+    cdef PyObject* args[2]
+    args[0], args[1] = <PyObject*> x, <PyObject*> w
+    return own(elementwise(PRELU, 2, args, NULL, NO_REDUCTION))
+
+
+def prelu(input, weight):
+    """x if x > 0, else weight * x; weight has one element, or one for each channel (dimension 1)."""
+    cdef Tensor x = need_tensor(input, "prelu"), w = need_tensor(weight, "prelu")
+    cdef Py_ssize_t count = w.layout.numel, channels = x.layout.dims[1] if x.layout.ndim > 1 else 1
+    if w.layout.ndim > 1:
+        raise RuntimeError(f"prelu: expected weight to have 0 or 1 dimensions, but got shape {weight.shape}")
+    if count == 1:
+        return prelu_row(input, weight if w.layout.ndim <= x.layout.ndim else weight.reshape(()))
+    if count != channels:
+        raise RuntimeError("prelu: Mismatch of parameter numbers and input channel size. "
+                           f"Found parameter numbers = {count} and channel size = {channels}")
+    return prelu_row(input, weight.reshape((1, count) + (1,) * (input.ndim - 2)))
+
+
+# ---- nearness
+
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether |input - other| <= atol + rtol * |other|, or both are equal; NaNs count as equal if `equal_nan`.
+
+    Raises RuntimeError where the dtypes differ or a tolerance is negative.
+    """
+    cdef PyObject* args[2]
+    if not is_tensor(<PyObject*> input) or not is_tensor(<PyObject*> other):
+        raise TypeError(f"isclose: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
+    if (<Tensor> input).dtype_ != (<Tensor> other).dtype_:
+        raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}")
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"isclose: rtol and atol must be greater than or equal to zero, got {rtol} and {atol}")
+    if (<Tensor> input).dtype_ > FLOAT64:
+        equal = rows.eq(input, other)
+        return equal | isclose(input.double(), other.double(), rtol, atol) if rtol or atol else equal
+    attrs = (float(rtol), float(atol), float(<bint> equal_nan))
+    args[0], args[1] = <PyObject*> input, <PyObject*> other
+    return own(elementwise(ISCLOSE, 2, args, <PyObject*> attrs, NO_REDUCTION))
+
+
+# ---- values replaced
 
 cdef tuple limits(object eps):
     return (-INF, INF) if eps is None else (float(eps), 1.0 - float(eps))
@@ -92,25 +243,23 @@ def logit_(input, eps=None):
     return with_attrs(LOGIT, input, limits(eps), True)
 
 
-cdef tuple replacements(object dtype, object nan, object posinf, object neginf):
-    largest = LARGEST[dtype.name]
+cdef tuple replacements(Tensor x, object nan, object posinf, object neginf):
+    largest = LARGEST[x.dtype_]
     return (0.0 if nan is None else float(nan), largest if posinf is None else float(posinf), -largest if neginf is None else float(neginf))
 
 
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     """NaN and infinities replaced by numbers, by default 0 and the largest of the dtype; there the gradient is 0."""
-    need_tensor(input, "nan_to_num")
-    if not input.is_floating_point():
+    if need_tensor(input, "nan_to_num").dtype_ > FLOAT64:
         return input.clone()
-    return with_attrs(NAN_TO_NUM, input, replacements(input.dtype, nan, posinf, neginf), False)
+    return with_attrs(NAN_TO_NUM, input, replacements(input, nan, posinf, neginf), False)
 
 
 def nan_to_num_(input, nan=0.0, posinf=None, neginf=None):
     """In place: NaN and infinities replaced by numbers."""
-    need_tensor(input, "nan_to_num_")
-    if not input.is_floating_point():
+    if need_tensor(input, "nan_to_num_").dtype_ > FLOAT64:
         return input
-    return with_attrs(NAN_TO_NUM, input, replacements(input.dtype, nan, posinf, neginf), True)
+    return with_attrs(NAN_TO_NUM, input, replacements(input, nan, posinf, neginf), True)
 
 
 cdef double order(object n) except? -1:
@@ -153,10 +302,3 @@ def polygamma_(input, n):
 def polygamma_row(x, n):
     """The row `polygamma`, as rules call it."""
     return with_attrs(POLYGAMMA, x, (float(n),), False)
-
-
-def prelu_row(x, w):
-    """The row `prelu`; the weight has been brought to a shape that broadcasts."""
-    cdef PyObject* args[2]
-    args[0], args[1] = <PyObject*> x, <PyObject*> w
-    return own(elementwise(PRELU, 2, args, NULL, NO_REDUCTION))

@@ -1,40 +1,16 @@
-"""Functions that are short expressions of elementwise rows: isclose, ldexp, entr, gcd and their like.
+"""Functions that are short expressions of elementwise rows: allclose, ldexp, entr, gcd and their like.
 
-Relies on elementwise functions, choose.pyx and selection.py. methods.py makes methods of them, the package's front functions.
+Relies on elementwise functions, choose.pyx. methods.py makes methods of them, the package's front functions.
 """
 
 from . import elementwise
-from .choose import prelu_row
+from .choose import clamp_, isclose, where
 from .creation import capturing
-from .elementwise import eq
 from .reduce import norm
-from .selection import clamp, clamp_, where
+from .shape import sum_to
 from .tensor import Tensor
 
 INF, PI, LOG_PI, SQRT_HALF = float("inf"), 3.141592653589793, 1.1447298858494002, 0.7071067811865476
-
-
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether |input - other| <= atol + rtol * |other|, or both are equal; NaNs count as equal if `equal_nan`.
-
-    Raises RuntimeError where the dtypes differ or a tolerance is negative.
-    """
-    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
-        raise TypeError(f"isclose: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
-    if input.dtype != other.dtype:
-        raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}")
-    if rtol < 0 or atol < 0:
-        raise RuntimeError(f"isclose: rtol and atol must be greater than or equal to zero, got {rtol} and {atol}")
-    a, b = input.detach(), other.detach()
-    close = eq(a, b)
-    if equal_nan and a.is_floating_point():
-        close = close | (a.isnan() & b.isnan())
-    if not rtol and not atol:
-        return close
-    if not a.is_floating_point():
-        a, b = a.double(), b.double()
-    off = (a - b).abs()
-    return close | ((off < INF) & (off <= atol + (rtol * b).abs()))
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -64,20 +40,6 @@ def positive(input: Tensor) -> Tensor:
     if input.dtype.name == "bool":
         raise RuntimeError("positive: the `+` operator is not defined for bool tensors")
     return input
-
-
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x if x > 0, else weight * x; weight has one element, or one for each channel (dimension 1)."""
-    if weight.ndim > 1:
-        raise RuntimeError(f"prelu: expected weight to have 0 or 1 dimensions, but got shape {tuple(weight.shape)}")
-    count = weight.numel()
-    if count == 1:
-        return prelu_row(input, weight.reshape(()) if weight.ndim else weight)
-    channels = input.shape[1] if input.ndim > 1 else 1
-    if count != channels:
-        raise RuntimeError("prelu: Mismatch of parameter numbers and input channel size. "
-                           f"Found parameter numbers = {count} and channel size = {channels}")
-    return prelu_row(input, weight.reshape((1, count) + (1,) * (input.ndim - 2)))
 
 
 def entr(input: Tensor) -> Tensor:
@@ -142,16 +104,6 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return norm(input - other, p)
 
 
-def clamp_min(input: Tensor, min: Tensor | float) -> Tensor:
-    """input, at least min."""
-    return clamp(input, min=min)
-
-
-def clamp_max(input: Tensor, max: Tensor | float) -> Tensor:
-    """input, at most max."""
-    return clamp(input, max=max)
-
-
 def clamp_min_(self: Tensor, min: Tensor | float) -> Tensor:
     """In place: input, at least min."""
     return clamp_(self, min=min)
@@ -165,11 +117,12 @@ def clamp_max_(self: Tensor, max: Tensor | float) -> Tensor:
 def sum_to_size(self: Tensor, *size: int) -> Tensor:
     """The sum over the dimensions that broadcasting from `size` would have stretched."""
     wanted = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+    if wanted == self.shape:
+        return self
     more = self.ndim - len(wanted)
-    if more < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[more:], strict=True)):
+    if more < 0 or not all(n == 1 or n == m for n, m in zip(wanted, self.shape[more:], strict=True)):
         raise RuntimeError(f"sum_to_size: size {wanted} is not expandable to shape {self.shape}")
-    dims = [*range(more), *(more + k for k, n in enumerate(wanted) if n == 1 and self.shape[more + k] != 1)]
-    return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
+    return sum_to(self if self.is_floating_point() else self.long(), wanted)
 
 
 def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
@@ -186,7 +139,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 
 
 __all__ = [
-    "allclose", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "dist", "entr", "fill_diagonal_",
-    "float_power", "gcd", "isclose", "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr",
-    "positive", "prelu", "rsub", "spherical_bessel_j0", "sum_to_size",
+    "allclose", "clamp_max_", "clamp_min_", "dist", "entr", "fill_diagonal_",
+    "float_power", "gcd", "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr",
+    "positive", "rsub", "spherical_bessel_j0", "sum_to_size",
 ]

@@ -1,12 +1,12 @@
-# A tensor's memory overwritten, exchanged or copied: copy_, x.data = ..., deep copies, detach_.
+# A tensor's memory overwritten, exchanged or copied: copy_, fill_, x.data = ..., deep copies, detach_, to another dtype.
 #
-# Relies on array, dispatch, shape, record. methods.py puts the functions into Tensor; fill_, zero_ and [] = call copy_.
+# Relies on array, dispatch, shape, record. methods.py puts the functions into Tensor; [] = calls copy_.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.string cimport memcpy
 
-from autograd_cy.array.dtype cimport FLOAT64
+from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_expand, layout_incref, same_layout, strides_of,
 )
@@ -14,15 +14,18 @@ from autograd_cy.array.storage cimport (
     CAPTURED, Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
 )
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
-from autograd_cy.engine.node cimport Node, node_new, remember_line
-from autograd_cy.engine.operands cimport as_operand_tensor, copy_into, copy_of
+from autograd_cy.engine.node cimport SAVED_FLOAT, Node, node_new, remember_line
+from autograd_cy.engine.operands cimport (
+    Operand_, as_operand_tensor, copy_into, copy_of, default_dtype, read_operand, write_number,
+)
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.shape cimport need_tensor, own
-from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, tensor_wrap, watch
+from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, is_tensor, tensor_wrap, watch
 from autograd_cy.kernels.table cimport K, escape, recording
 
+from autograd_cy.array.dtypes import DType, as_dtype
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.shape import slice_axes
+from autograd_cy.engine.shape import clone, convert, slice_axes
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int COPY = OPCODES["copy"]
@@ -47,14 +50,47 @@ cdef bint fits_once(Tensor v, Tensor places) noexcept:
     return True
 
 
+cdef bint fill_plainly(Tensor a, PyObject* source, str name) except -1:
+    """Overwrite with a number, where nothing is recorded and each element has a place of its own: whether that was done."""
+    cdef Operand_ x
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef char number[8]
+    cdef int i, dtype = a.dtype_
+    if is_tensor(source) or recording() or a.layout.flags & OVERLAPPING or wants_grad(a) and grad_enabled() \
+            or read_operand(source, &x) != 0:
+        return False
+    refuse_inplace(a, name)
+    if dtype > FLOAT64 and x.kind == SAVED_FLOAT:
+        dtype = default_dtype()
+    write_number(&x, dtype, number)
+    for i in range(a.layout.ndim):
+        strides[i] = 0
+    K.copy(a.layout.ndim, a.layout.dims, a.dtype_, a.data, strides_of(a.layout), dtype, number, strides)
+    a.storage.version += 1
+    return True
+
+
+def fill_(self, value):
+    """Every element set to `value`."""
+    return copy_(self, value)
+
+
+def zero_(self):
+    """Every element set to 0."""
+    return copy_(self, 0)
+
+
 def copy_(x, source, non_blocking=False):
     """Overwrite x with `source` (broadcast to its shape, converted to its dtype)."""
     cdef Tensor a = need_tensor(x, "copy_")
-    cdef Tensor v = own(as_operand_tensor(<PyObject*> source, a.dtype_))
-    cdef Tensor src = v
+    cdef Tensor v
+    cdef Tensor src
     cdef PyObject* node
     cdef Layout* layout
     cdef bint recorded
+    if fill_plainly(a, <PyObject*> source, "copy_"):
+        return x
+    src = v = own(as_operand_tensor(<PyObject*> source, a.dtype_))
     if a.layout.flags & OVERLAPPING and a.layout.numel:
         # One value for each place in memory, as in zero_ and fill_, may be written to an expanded tensor.
         places = without_repeats(a)
@@ -62,10 +98,11 @@ def copy_(x, source, non_blocking=False):
             copy_(places, v)
             return x
         raise RuntimeError("copy_: several elements of the tensor share one memory location (it was expanded); clone() it first")
-    layout = layout_expand(v.layout, a.layout.ndim, a.layout.dims)
-    if layout == NULL:
-        raise ShapeError(f"copy_: a source of shape {v.shape} does not broadcast to the tensor's shape {a.shape}")
-    layout_decref(layout)
+    if v.layout != a.layout:
+        layout = layout_expand(v.layout, a.layout.ndim, a.layout.dims)
+        if layout == NULL:
+            raise ShapeError(f"copy_: a source of shape {v.shape} does not broadcast to the tensor's shape {a.shape}")
+        layout_decref(layout)
     refuse_inplace(a, "copy_")
     recorded = (wants_grad(v) or wants_grad(a)) and a.dtype_ <= 1 and grad_enabled()
     if v is a:
@@ -170,3 +207,22 @@ def drop_history(Tensor x):
     x.needs_grad = 0
     Py_XDECREF(node)
     return x
+
+
+# ---- conversions
+
+def to(self, *args, dtype=None, copy=False, **ignored):
+    """In another dtype: to(ag.float64), to(other_tensor), to(dtype=...). Devices ("cpu") are accepted and ignored."""
+    for arg in args:
+        if isinstance(arg, DType):
+            dtype = arg
+        elif is_tensor(<PyObject*> arg):
+            dtype = arg.dtype
+        elif arg is None or isinstance(arg, bool) or isinstance(arg, str) and arg.partition(":")[0] == "cpu":    # a bool: non_blocking
+            continue
+        elif isinstance(arg, str) and arg.partition(":")[0] in ("cuda", "mps", "xpu", "meta"):
+            raise RuntimeError(f"to: autograd_cy computes on the CPU only, got {arg!r}")
+        else:
+            dtype = as_dtype(arg)
+    out = self if dtype is None else convert(self, dtype)
+    return clone(out) if copy and out is self else out

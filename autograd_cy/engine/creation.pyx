@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, UINT8, itemsize_of
 from autograd_cy.array.layout cimport (
     Layout, broadcast_strides, layout_contiguous, layout_decref, layout_dense_like, layout_strided, strides_of,
 )
@@ -20,7 +21,7 @@ from autograd_cy.engine.shape cimport own, read_shape
 from autograd_cy.engine.tensor cimport Tensor, own_buffer, tensor_new, tensor_wrap
 from autograd_cy.kernels.table cimport K, escape, recorder, recording
 
-from autograd_cy.array.dtypes import DTYPES, as_dtype
+from autograd_cy.array.dtypes import DTYPES, DType, as_dtype
 from autograd_cy.engine.shape import clone, convert, detach
 
 ctypedef void (*Copy)(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides, int src_dtype,
@@ -75,7 +76,7 @@ cdef object finish(Tensor t, object requires_grad):
 
 
 cdef int code_of(object dtype, int otherwise) except -2:
-    return otherwise if dtype is None else as_dtype(dtype).code
+    return otherwise if dtype is None else dtype.code if type(dtype) is DType else as_dtype(dtype).code
 
 
 cdef Tensor allocate(object shape, int dtype, str name):
@@ -103,49 +104,83 @@ def from_numpy(array):
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy: expected a NumPy array, got {type(array).__name__}")
     escape("from_numpy()")
-    return shared_with(array, True)
+    return shared_with(array)
 
 
-cdef Tensor shared_with(object array, bint writable):
-    cdef Py_ssize_t shape[MAX_NDIM]
+cdef int code_of_format(const char* format, Py_ssize_t itemsize) noexcept:
+    """The dtype of a buffer's elements; -1: none of ours, or not in this machine's order of bytes."""
+    if format == NULL or format[0] == 0 or format[1] != 0:
+        return -1
+    if format[0] == b"f":
+        return FLOAT32
+    if format[0] == b"d":
+        return FLOAT64
+    if format[0] in b"ilq":
+        return INT64 if itemsize == 8 else INT32
+    return UINT8 if format[0] == b"B" else BOOL if format[0] == b"?" else -1
+
+
+cdef Tensor seen(object array):
+    """A tensor on the memory of an array; None where it has another dtype, isn't aligned, or has strides that no tensor has."""
+    cdef Py_buffer view
     cdef Py_ssize_t strides[MAX_NDIM]
-    cdef int dtype = as_dtype(array.dtype).code
-    cdef Py_ssize_t itemsize = itemsize_of(dtype)
-    cdef int ndim = read_shape(array.shape, shape, "from_numpy")
-    cdef Layout* layout
-    cdef int i
-    if writable and not array.flags.writeable:
+    cdef bint fits
+    cdef int dtype, i
+    cdef Storage* storage
+    try:
+        PyObject_GetBuffer(array, &view, PyBUF_STRIDES | PyBUF_FORMAT)
+    except (ValueError, BufferError):             # of a dtype without a format
+        return None
+    try:
+        if view.ndim > MAX_NDIM:
+            raise ValueError(f"a tensor has at most {MAX_NDIM} dimensions, got an array of {view.ndim}")
+        dtype = code_of_format(view.format, view.itemsize)
+        fits = dtype >= 0 and <uintptr_t> view.buf % itemsize_of(dtype) == 0
+        for i in range(view.ndim if fits else 0):
+            strides[i] = view.strides[i] // view.itemsize
+            fits = fits and view.strides[i] % view.itemsize == 0
+        if not fits:
+            return None
+        storage = storage_foreign(view.buf, view.len, array)
+        return own(tensor_wrap(storage, layout_strided(view.ndim, view.shape, strides), storage.data, dtype))
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef Tensor shared_with(object array):
+    cdef Tensor t = None
+    if not array.flags.writeable:
         raise ValueError("from_numpy: the array is read-only; copy it with tensor()")
-    for i in range(ndim):
-        strides[i] = array.strides[i]
-        if strides[i] % itemsize:
-            raise ValueError(f"from_numpy: strides {array.strides} are no multiples of the item size {itemsize}; copy the array first")
-        strides[i] //= itemsize
-    if not array.flags.aligned:
+    t = seen(array)
+    if t is None:
+        as_dtype(array.dtype)
+        if array.flags.aligned:
+            raise ValueError(f"from_numpy: strides {array.strides} are no multiples of the item size {array.itemsize}; copy the array "
+                             f"first")
         raise ValueError("from_numpy: the array is not aligned; copy it first")
-    layout = layout_strided(ndim, shape, strides)
-    cdef Storage* storage = storage_foreign(<void*> <uintptr_t> array.ctypes.data, array.nbytes, array)
-    return own(tensor_wrap(storage, layout, storage.data, dtype))
+    return t
 
 
-cdef Tensor copied_from(object array, int dtype):
-    """A contiguous tensor with the values of a NumPy array of any layout."""
+cdef Tensor constant(Tensor source, int dtype):
+    """A copy in a dtype; in a captured step a constant."""
     cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Tensor source
-    cdef Tensor out
-    if array.dtype.byteorder not in "=|" or not array.flags.aligned or array.dtype.kind not in "fiub" or any(
-            [s % array.itemsize for s in array.strides]):
-        array = np.array(array, dtype=array.dtype.newbyteorder("="))
-    if array.dtype.name not in NUMPY_NAMES:
-        raise TypeError(f"no dtype for NumPy's {array.dtype}; the dtypes are {', '.join(d.name for d in DTYPES)}")
-    source = shared_with(array, False)
-    out = allocate(array.shape, source.dtype_ if dtype < 0 else dtype, "tensor")
-    if recording():                       # a constant of the captured step
+    cdef Tensor out = allocate(source.shape, dtype, "tensor")
+    if recording():
         broadcast_strides(source.layout, out.layout, strides)
         unnoticed_copy(out.layout.ndim, out.layout.dims, out.dtype_, out.data, strides_of(out.layout), source.dtype_, source.data, strides)
     else:
         copy_into(out, source)
     return out
+
+
+cdef Tensor copied_from(object array, int dtype):
+    """A contiguous tensor with the values of a NumPy array of any layout."""
+    cdef Tensor source = seen(array)
+    if source is None:
+        source = seen(np.array(array, dtype=array.dtype.newbyteorder("=")))
+    if source is None:
+        raise TypeError(f"no dtype for NumPy's {array.dtype}; the dtypes are {', '.join(d.name for d in DTYPES)}")
+    return constant(source, source.dtype_ if dtype < 0 else dtype)
 
 
 cdef set NUMPY_NAMES = {d.name for d in DTYPES}
@@ -277,7 +312,7 @@ def as_tensor(data, dtype=None, device=None):
     if isinstance(data, np.ndarray) and data.dtype.name in NUMPY_NAMES and (dtype is None or as_dtype(dtype) is as_dtype(data.dtype.name)) \
             and data.flags.writeable and data.flags.aligned and data.dtype.isnative and not any([s % data.itemsize for s in data.strides]):
         escape("as_tensor() of an array")
-        return shared_with(data, True)
+        return shared_with(data)
     return tensor(data, dtype=dtype)
 
 
@@ -398,25 +433,34 @@ def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=N
 
     int64 for integers, else float32, by default. Raises ValueError where the step is 0 or leads away from the end.
     """
+    cdef Tensor made
+    cdef Py_ssize_t i
+    cdef long long first, by
+    cdef double number, distance
     if end is None:
         start, end = 0, start
-    start, end, step = [v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step)]
+    cdef bint integers = type(start) is int and type(end) is int and type(step) is int
+    if not integers:
+        start, end, step = [v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step)]
+        integers = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     if step == 0:
         raise ValueError("arange: the step must not be 0")
-    if not (math.isfinite(start) and math.isfinite(end)):
+    if not integers and not (math.isfinite(start) and math.isfinite(end)):
         raise ValueError(f"arange: the bounds must be finite, got {start} and {end}")
     if (end - start) / step < 0:
         raise ValueError(f"arange: a step of {step} leads away from {start} to {end}")
-    integers = all([isinstance(v, int) for v in (start, end, step)])
-    count = -((start - end) // step) if integers else math.ceil((end - start) / step)
-    code = code_of(dtype, INT64 if integers else default_dtype())
-    if integers:
-        if not -(1 << 63) <= start < 1 << 63:
-            raise ValueError(f"arange: {start} does not fit int64")
-        values = np.arange(count, dtype=np.int64) * step + start
-    else:
-        values = start + np.arange(count, dtype=np.float64) * step
-    return finish(copied_from(values, code), requires_grad)
+    if integers and not -(1 << 63) <= start < 1 << 63:
+        raise ValueError(f"arange: {start} does not fit int64")
+    made = allocate((-((start - end) // step) if integers else math.ceil((end - start) / step),), INT64 if integers else FLOAT64, "arange")
+    if integers and made.layout.numel:
+        first, by = start, step if made.layout.numel > 1 else 0
+        for i in range(made.layout.numel):
+            (<long long*> made.data)[i] = first + i * by
+    elif made.layout.numel:
+        number, distance = start, step
+        for i in range(made.layout.numel):
+            (<double*> made.data)[i] = number + i * distance
+    return finish(constant(made, code_of(dtype, INT64 if integers else default_dtype())), requires_grad)
 
 
 def linspace(start, end, steps, *, dtype=None, requires_grad=False, device=None):
@@ -428,6 +472,12 @@ def linspace(start, end, steps, *, dtype=None, requires_grad=False, device=None)
 
 def eye(n, m=None, *, dtype=None, requires_grad=False, device=None):
     """Ones on the diagonal, zeros elsewhere, of shape (n, m or n)."""
+    cdef Tensor made
+    cdef Py_ssize_t i
     if n < 0 or (m is not None and m < 0):
         raise ValueError(f"eye: sizes must be at least 0, got {n} and {m}")
-    return finish(copied_from(np.eye(n, m, dtype=np.uint8), code_of(dtype, default_dtype())), requires_grad)
+    made = allocate((n, n if m is None else m), UINT8, "eye")
+    memset(made.data, 0, made.layout.numel)
+    for i in range(min(made.layout.dims[0], made.layout.dims[1])):
+        made.data[i * (made.layout.dims[1] + 1)] = 1
+    return finish(constant(made, code_of(dtype, default_dtype())), requires_grad)

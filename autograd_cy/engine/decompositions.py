@@ -18,6 +18,7 @@ lu_factor_ex_result = namedtuple("lu_factor_ex", "LU pivots info")
 qr_result = namedtuple("qr", "Q R")
 svd_result = namedtuple("svd", "U S Vh")
 eigh_result = namedtuple("eigh", "eigenvalues eigenvectors")
+_made = tuple.__new__         # past the check of a named tuple's arguments
 
 
 def _nothing(a):
@@ -30,19 +31,23 @@ def _recorded(a):
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
     """(LU, pivots, info): as `lu_factor`, with info (int32) 0, or k where the k-th diagonal element of U is 0."""
+    return _made(lu_factor_ex_result, _factored(A, pivot))
+
+
+def _factored(A, pivot):
     a = matrix_input(A, "linalg.lu_factor")
     if not pivot:
         raise NotImplementedError("linalg.lu_factor: pivot=False is not possible on the CPU, as in PyTorch")
     m, n = a.shape[-2:]
-    factors, pivots, info = room(a, m, n), room(a, min(m, n), dtype=INT32), room(a, dtype=INT32)
+    factors, pivots, info = room(a, m, n), room(a, n if n < m else m, dtype=INT32), room(a, dtype=INT32)
     call_routine("lapack.packed_factors", (a, factors, pivots, info))
-    return lu_factor_ex_result(record_row("lu_factor", (a,), factors, None, (pivots,)), pivots, info)
+    return record_row("lu_factor", (a,), factors, None, (pivots,)), pivots, info
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     """(LU, pivots) with A = P L U, for A (..., m, n): L without its diagonal of ones and U in one matrix; row i was exchanged with row
     pivots[i] - 1 (int32)."""
-    return lu_factor_result(*lu_factor_ex(A, pivot=pivot)[:2])
+    return _made(lu_factor_result, _factored(A, pivot)[:2])
 
 
 def permutation_matrix(pivots, rows, like):
@@ -67,7 +72,7 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
     call_routine("spectral.qr", (a, q, r))
     if q is not None:
         record_outputs("qr", a, (q, r), (mode,))
-    return qr_result(_nothing(a) if mode == "r" else q, r)
+    return _made(qr_result, (_nothing(a) if mode == "r" else q, r))
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
@@ -81,7 +86,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     k = min(m, n)
     u, s, vh = room(a, m, m if full_matrices else k), room(a, k), room(a, n if full_matrices else k, n)
     call_routine("spectral.svd", (a, s, u, vh))
-    return svd_result(*record_outputs("svd", a, (u, s, vh), (bool(full_matrices),)))
+    return _made(svd_result, record_outputs("svd", a, (u, s, vh), (bool(full_matrices),)))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
@@ -107,7 +112,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     n = a.shape[-1]
     values, vectors = room(a, n), room(a, n, n)
     call_routine("spectral.eigh", (a, values, vectors), (int(upper),))
-    return eigh_result(*record_outputs("eigh", a, (values, vectors), (upper,)))
+    return _made(eigh_result, record_outputs("eigh", a, (values, vectors), (upper,)))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:

@@ -27,6 +27,7 @@ cdef struct OpInfo:
 
 cdef OpInfo OPS[MAX_OPS]
 
+cdef object combined(str name, PyObject* result)
 cdef PyObject* unary(int opcode, PyObject* x) except NULL
 cdef PyObject* unary_with(int opcode, PyObject* x, PyObject* attrs) except NULL
 cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL

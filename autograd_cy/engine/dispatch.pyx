@@ -8,6 +8,7 @@
 # The fast path comes first: two tensors of one dtype that share a dense layout, or one and a number, go straight to their loop.
 
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
@@ -24,7 +25,7 @@ from autograd_cy.engine.operands cimport (
     GRAIN, Operand_, category, common_dtype, converted, copy_into, copy_of, default_dtype, dtype_name, read_operand, write_number,
 )
 from autograd_cy.engine.record cimport (
-    refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
+    no_edge, refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
 )
 from autograd_cy.engine.routines cimport run_routine
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
@@ -43,10 +44,14 @@ cdef int POW = OPCODES["pow"], SQUARE = OPCODES["square"], SQRT = OPCODES["sqrt"
 cdef int SUB = OPCODES["sub"], NEG = OPCODES["neg"], MUL = OPCODES["mul"], FLOOR_DIVIDE = OPCODES["floor_divide"]
 cdef int REMAINDER = OPCODES["remainder"], FMOD = OPCODES["fmod"]
 cdef int DIVISORS = routine_number("index.divisors")
-cdef tuple NAMES = tuple(TABLE)
+cdef tuple NAMES = tuple(TABLE), NAMES_IN_PLACE = tuple([name + "_" for name in TABLE])
 
 cdef enum:
-    FEW_LOSSES = 64           # that need no tensor of their own before they are reduced
+    FEW = 64                  # losses that need no tensor of their own before they are reduced; elements that a number is spread over
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object n, int* overflow) noexcept
+    PyObject* PyTuple_GET_ITEM(object o, Py_ssize_t i) noexcept
 
 
 def _fill_ops():
@@ -217,52 +222,142 @@ cdef int refuse_zero_divisor(int opcode, Operand_* divisor) except -1:
     return 0
 
 
-cdef int read_attrs(int opcode, PyObject* attrs, double* values) except -1:
+cdef inline void read_attrs(OpInfo* info, PyObject* attrs, double* values) noexcept:
+    """attrs: a tuple of floats, or NULL for rows that have none."""
     cdef int i
-    for i in range(OPS[opcode].n_attrs):
-        values[i] = (<object> attrs)[i]
-    return 0
+    for i in range(info.n_attrs):
+        values[i] = PyFloat_AS_DOUBLE(<object> PyTuple_GET_ITEM(<object> attrs, i))
 
 
-cdef inline bint alike(OpInfo* info, int n, PyObject** args) noexcept:
-    """Whether all operands are tensors of one floating-point dtype, which the row computes in, and of one small dense layout (a mask
-    that comes first aside, which is bool)."""
-    cdef Tensor x
-    cdef int i, first = 0
-    if not is_tensor(args[0]):
+cdef inline void keep_attrs(PyObject* node, PyObject* attrs) noexcept:
+    if attrs != NULL:
+        Py_INCREF(<object> attrs)
+        (<Node> node).attrs = attrs
+
+
+cdef inline int plain_number(PyObject* o, double* value) noexcept:
+    """The kind of a Python float, or of an int that a double holds; -1: something else."""
+    cdef int overflow = 0
+    cdef long long n
+    if PyFloat_CheckExact(<object> o):
+        value[0] = PyFloat_AS_DOUBLE(<object> o)
+        return SAVED_FLOAT
+    if PyLong_CheckExact(<object> o):
+        n = PyLong_AsLongLongAndOverflow(<object> o, &overflow)
+        if not overflow and -9007199254740992 <= n <= 9007199254740992:
+            value[0] = <double> n
+            return SAVED_INT
+    return -1
+
+
+cdef inline bint small_dense(OpInfo* info, Tensor x) noexcept:
+    """Whether the row computes in x's floating-point dtype, and its loop may run over the memory as it lies without ado."""
+    return x.dtype_ <= FLOAT64 and info.direct[x.dtype_] and x.layout.flags & DENSE and x.layout.numel < GRAIN
+
+
+cdef struct Dense:            # operands whose loop runs over the memory as it lies
+    PyObject* like            # the tensor whose layout all have
+    Operand_ given[MAX_INPUTS]
+    char* p[MAX_INPUTS + 1]   # p[0] is for the output
+    double spread[MAX_INPUTS][FEW]
+
+
+cdef void spread(double value, int dtype, Py_ssize_t n, double* place) noexcept:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if dtype == FLOAT32:
+            (<float*> place)[i] = <float> value
+        else:
+            place[i] = value
+
+
+cdef bint spread_tensor(Tensor t, Layout* full, char* place) noexcept:
+    """Lay t out as the contiguous layout `full` of few elements is; False if it does not broadcast to that."""
+    cdef const Py_ssize_t* steps = strides_of(t.layout)
+    cdef Py_ssize_t counter[MAX_NDIM]
+    cdef Py_ssize_t i, at = 0
+    cdef int d, axis, lead = full.ndim - t.layout.ndim
+    if not full.flags & CONTIGUOUS or lead < 0:
         return False
-    x = <Tensor> args[0]
-    if info.bool_first:
-        if x.dtype_ != BOOL or not is_tensor(args[1]) or (<Tensor> args[1]).layout != x.layout:
+    for d in range(full.ndim):
+        counter[d] = 0
+        if d >= lead and t.layout.dims[d - lead] != full.dims[d] and t.layout.dims[d - lead] != 1:
             return False
-        x = <Tensor> args[1]
-        first = 1
-    if x.dtype_ > FLOAT64 or not info.direct[x.dtype_] or not x.layout.flags & DENSE or x.layout.numel >= GRAIN:
-        return False
-    for i in range(first + 1, n):
-        if not is_tensor(args[i]) or (<Tensor> args[i]).layout != x.layout or (<Tensor> args[i]).dtype_ != x.dtype_:
-            return False
+    for i in range(full.numel):
+        if t.dtype_ == FLOAT32:
+            (<float*> place)[i] = (<float*> t.data)[at]
+        else:
+            (<double*> place)[i] = (<double*> t.data)[at]
+        for d in range(full.ndim - 1, -1, -1):
+            axis = d - lead if d >= lead and t.layout.dims[d - lead] != 1 else -1
+            counter[d] += 1
+            if axis >= 0:
+                at += steps[axis]
+            if counter[d] < full.dims[d]:
+                break
+            counter[d] = 0
+            if axis >= 0:
+                at -= steps[axis] * full.dims[d]
     return True
 
 
-cdef PyObject* several_dense(int opcode, int n, PyObject** args, PyObject* attrs) except NULL:
-    """The fast path of rows with attributes or three operands: the loop runs over the memory as it lies."""
-    cdef OpInfo* info = &OPS[opcode]
-    cdef Operand_ given[MAX_INPUTS]
-    cdef double values[4]
-    cdef char* p[MAX_INPUTS + 1]
-    cdef Tensor x = <Tensor> args[n - 1]
-    cdef PyObject* out
-    cdef int i
-    read_attrs(opcode, attrs, values)
+cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
+    """Whether all operands are tensors of one floating-point dtype, which the row computes in, and of one small dense layout (a mask
+    that comes first aside, which is bool); among few elements also numbers, and tensors that broadcast."""
+    cdef Layout* full
+    cdef Layout* layout
+    cdef double number
+    cdef int i, kind, dtype, first = 1 if info.bool_first else 0
+    cdef bint few
+    d.like = NULL
+    for i in range(first, n):
+        if is_tensor(args[i]) and (d.like == NULL or (<Tensor> args[i]).layout.ndim > (<Tensor> d.like).layout.ndim):
+            d.like = args[i]
+    if d.like == NULL or not small_dense(info, <Tensor> d.like):
+        return False
+    full, dtype = (<Tensor> d.like).layout, (<Tensor> d.like).dtype_
+    few = full.numel <= FEW
     for i in range(n):
-        given[i].tensor = args[i]
-        p[i + 1] = (<Tensor> args[i]).data
-    out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
-    p[0] = (<Tensor> out).data
-    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, p, values)
+        d.given[i].tensor = NULL
+        if is_tensor(args[i]):
+            if (<Tensor> args[i]).dtype_ != (BOOL if i < first else dtype):
+                return False
+            d.given[i].tensor = args[i]
+            d.p[i + 1] = (<Tensor> args[i]).data
+            layout = (<Tensor> args[i]).layout
+            if layout == full:
+                continue
+            if i < first or not few or recording():
+                return False
+            if layout.numel != 1 or layout.ndim > full.ndim:
+                if not spread_tensor(<Tensor> args[i], full, <char*> d.spread[i]):
+                    return False
+                d.p[i + 1] = <char*> d.spread[i]
+                continue
+            number = (<float*> d.p[i + 1])[0] if dtype == FLOAT32 else (<double*> d.p[i + 1])[0]
+        else:
+            kind = plain_number(args[i], &number)
+            if kind < 0 or i < first or not few or recording():
+                return False
+            d.given[i].number = number
+            d.given[i].kind = kind
+        spread(number, dtype, full.numel, d.spread[i])
+        d.p[i + 1] = <char*> d.spread[i]
+    return True
+
+
+cdef PyObject* run_dense(int opcode, OpInfo* info, int n, Dense* d, PyObject* attrs) except NULL:
+    """The fast path of rows with three operands, or with numbers in unusual places."""
+    cdef double values[4]
+    cdef Layout* layout = (<Tensor> d.like).layout
+    cdef int dtype = (<Tensor> d.like).dtype_
+    cdef PyObject* out
+    read_attrs(info, attrs, values)
+    out = tensor_new(layout, BOOL if info.bool_result else dtype)
+    d.p[0] = (<Tensor> out).data
+    run_loop(info.loop, dtype, ALL_VECTORS, layout.numel, d.p, values)
     if not info.bool_result:
-        record_elementwise(opcode, out, n, given, given, attrs, NO_REDUCTION)
+        record_elementwise(opcode, out, n, d.given, d.given, attrs, NO_REDUCTION)
     return out
 
 
@@ -271,8 +366,9 @@ cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, 
 
     With a reduction (of a loss) the elementwise result is followed by a sum or mean in the same node.
     """
-    if reduction == NO_REDUCTION and alike(&OPS[opcode], n, args):
-        return several_dense(opcode, n, args, attrs)
+    cdef Dense d
+    if reduction == NO_REDUCTION and all_dense(&OPS[opcode], n, args, &d):
+        return run_dense(opcode, &OPS[opcode], n, &d, attrs)
     return elementwise_of_any(opcode, n, args, attrs, reduction)
 
 
@@ -302,7 +398,7 @@ cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, PyObject* 
     if not tensors:
         Py_INCREF(NotImplemented)
         return <PyObject*> NotImplemented
-    read_attrs(opcode, attrs, values)
+    read_attrs(info, attrs, values)
     try:
         dtype = convert_operands(opcode, n, used, kept)
         for i in range(n):
@@ -334,7 +430,7 @@ def run_row(str name, inputs, attrs=(), int reduction=NO_REDUCTION):
     cdef PyObject* args[MAX_INPUTS]
     cdef PyObject* out
     cdef list given = list(inputs)
-    cdef tuple values = tuple(attrs)
+    cdef tuple values = tuple(map(float, attrs))
     cdef int opcode = OPCODES[name]
     cdef int i
     if OPS[opcode].loop < 0 or len(given) != OPS[opcode].n_inputs or len(values) != OPS[opcode].n_attrs:
@@ -355,9 +451,9 @@ cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except 
     cdef PyObject* node
     cdef unsigned int mask
     cdef char* p[3]
-    cdef double few[FEW_LOSSES]
+    cdef double few[FEW]
     p[1], p[2] = x.data, t.data
-    if x.layout.numel <= FEW_LOSSES and not recording():
+    if x.layout.numel <= FEW and not recording():
         p[0] = <char*> few
         K.loops[info.loop][x.dtype_][ALL_VECTORS](x.layout.numel, p, NULL)
         out = reduced_losses(x.layout, x.dtype_, p[0], reduction)
@@ -413,8 +509,7 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
     cdef OpInfo* info = &OPS[opcode]
     cdef unsigned int mask = 0
     cdef bint needed = False
-    cdef PyObject* o
-    cdef Node node
+    cdef PyObject* node
     cdef int i
     for i in range(n):
         if given[i].tensor != NULL and wants_grad(<Tensor> given[i].tensor) and info.dloop[i] >= 0:
@@ -425,78 +520,91 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
     for i in range(n):
         if used[i].tensor == NULL:                # numbers are kept even where no rule needs them: the graph can be run again
             mask |= <unsigned int> 1 << i
-    o = node_new(opcode, n, mask)
-    node = <Node> o
+    node = node_bare(opcode, n, mask)
     for i in range(n):
         if given[i].tensor != NULL:
-            set_edge(&node.edges[i], <Tensor> given[i].tensor)
+            set_edge(&(<Node> node).edges[i], <Tensor> given[i].tensor)
+        else:
+            no_edge(&(<Node> node).edges[i])
         if used[i].tensor == NULL:
-            save_number(node, i, used[i].number, used[i].kind)
+            save_number(<Node> node, i, used[i].number, used[i].kind)
         elif mask >> i & 1:
-            save_tensor(node, i, <Tensor> used[i].tensor)
+            save_tensor(<Node> node, i, <Tensor> used[i].tensor)
     if mask >> n & 1:
-        save_tensor(node, n, <Tensor> out)
-    if attrs != NULL and info.n_attrs:
-        Py_INCREF(<object> attrs)
-        node.attrs = attrs
-    node.reduction = reduction
-    remember_line(node)
-    set_history(out, o, 0)
+        save_tensor(<Node> node, n, <Tensor> out)
+    keep_attrs(node, attrs)
+    (<Node> node).reduction = reduction
+    remember_line(<Node> node)
+    set_history(out, node, 0)
     return 0
 
 
 # ---- out of place
 
-cdef PyObject* unary_with(int opcode, PyObject* x, PyObject* attrs) except NULL:
-    cdef PyObject* args[1]
-    args[0] = x
-    return elementwise(opcode, 1, args, attrs, NO_REDUCTION)
+cdef object combined(str name, PyObject* result):
+    """The result of a function (a new reference that is taken over); TypeError for NotImplemented."""
+    made = <object> result
+    Py_DECREF(made)
+    if made is NotImplemented:
+        raise TypeError(f"{name}: expected tensors (or a tensor and a number)")
+    return made
 
 
 cdef PyObject* unary(int opcode, PyObject* x) except NULL:
-    if not is_tensor(x):
-        raise TypeError(f"{NAMES[opcode]}: expected a Tensor, got {type(<object> x).__name__}")
-    if (<Tensor> x).layout.flags & DENSE and OPS[opcode].direct[(<Tensor> x).dtype_] and (<Tensor> x).layout.numel < GRAIN:
-        return unary_dense(opcode, &OPS[opcode], <Tensor> x)
     return unary_with(opcode, x, NULL)
 
 
-cdef inline PyObject* unary_dense(int opcode, OpInfo* info, Tensor x) except NULL:
-    """The fast path: the loop runs over the memory as it lies."""
-    cdef PyObject* out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
+cdef PyObject* unary_with(int opcode, PyObject* x, PyObject* attrs) except NULL:
+    """attrs: as many floats as the row has attributes."""
+    cdef OpInfo* info = &OPS[opcode]
+    cdef PyObject* out
     cdef PyObject* node
     cdef char* p[2]
-    p[0], p[1] = (<Tensor> out).data, x.data
-    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, p, NULL)
-    if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
+    cdef double values[4]
+    if not is_tensor(x):
+        raise TypeError(f"{NAMES[opcode]}: expected a Tensor, got {type(<object> x).__name__}")
+    if not ((<Tensor> x).layout.flags & DENSE and info.direct[(<Tensor> x).dtype_] and (<Tensor> x).layout.numel < GRAIN):
+        return elementwise_of_any(opcode, 1, &x, attrs, NO_REDUCTION)
+    read_attrs(info, attrs, values)
+    out = tensor_new((<Tensor> x).layout, BOOL if info.bool_result else (<Tensor> x).dtype_)
+    p[0], p[1] = (<Tensor> out).data, (<Tensor> x).data
+    run_loop(info.loop, (<Tensor> x).dtype_, ALL_VECTORS, (<Tensor> x).layout.numel, p, values)
+    if wants_grad(<Tensor> x) and info.dloop[0] >= 0 and grad_enabled():
         node = node_bare(opcode, 1, info.need[0])
-        set_edge(&(<Node> node).edges[0], x)
+        set_edge(&(<Node> node).edges[0], <Tensor> x)
         if info.need[0] & 1:
-            save_tensor(<Node> node, 0, x)
+            save_tensor(<Node> node, 0, <Tensor> x)
         if info.need[0] & 2:
             save_tensor(<Node> node, 1, <Tensor> out)
+        keep_attrs(node, attrs)
         remember_line(<Node> node)
         set_history(out, node, 0)
     return out
 
 
 cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
+    cdef OpInfo* info = &OPS[opcode]
     cdef PyObject* args[2]
     cdef PyObject* out
-    if is_tensor(a) and (<Tensor> a).layout.flags & DENSE and (<Tensor> a).layout.numel < GRAIN and (<Tensor> a).dtype_ <= FLOAT64 \
-            and OPS[opcode].direct[FLOAT32]:
+    cdef double number
+    cdef int kind
+    if is_tensor(a):
         if is_tensor(b):
-            if (<Tensor> a).layout == (<Tensor> b).layout and (<Tensor> a).dtype_ == (<Tensor> b).dtype_:
-                return binary_dense(opcode, &OPS[opcode], <Tensor> a, <Tensor> b)
-        elif PyFloat_CheckExact(<object> b) and opcode != POW:
-            return binary_number(opcode, &OPS[opcode], <Tensor> a, PyFloat_AS_DOUBLE(<object> b))
-    if opcode == POW:
-        out = power_of_number(a, b)
-        if out != NULL:
-            return out
-        if PyFloat_CheckExact(<object> b) and is_tensor(a) and (<Tensor> a).layout.flags & DENSE and (<Tensor> a).layout.numel < GRAIN \
-                and (<Tensor> a).dtype_ <= FLOAT64:
-            return binary_number(POW, &OPS[POW], <Tensor> a, PyFloat_AS_DOUBLE(<object> b))
+            if (<Tensor> a).layout == (<Tensor> b).layout and (<Tensor> a).dtype_ == (<Tensor> b).dtype_ and small_dense(info, <Tensor> a):
+                return binary_dense(opcode, info, <Tensor> a, <Tensor> b)
+        else:
+            if opcode == POW:
+                out = power_of_number(a, b)
+                if out != NULL:
+                    return out
+            if small_dense(info, <Tensor> a):
+                kind = plain_number(b, &number)
+                if kind >= 0:
+                    return binary_number(opcode, info, <Tensor> a, 1, number, kind)
+    elif is_tensor(b) and small_dense(info, <Tensor> b) and K.loops[info.loop][(<Tensor> b).dtype_][FIRST_SCALAR] != NULL:
+        kind = plain_number(a, &number)
+        if kind >= 0:
+            return binary_number(opcode, info, <Tensor> b, 0, number, kind)
     args[0], args[1] = a, b
     return elementwise(opcode, 2, args, NULL, NO_REDUCTION)
 
@@ -525,22 +633,25 @@ cdef inline PyObject* binary_dense(int opcode, OpInfo* info, Tensor x, Tensor y)
     return out
 
 
-cdef inline PyObject* binary_number(int opcode, OpInfo* info, Tensor x, double number) except NULL:
-    """The fast path for a dense floating-point tensor and a Python float."""
+cdef PyObject* binary_number(int opcode, OpInfo* info, Tensor x, int at, double number, int kind) except NULL:
+    """The fast path for a dense floating-point tensor and a Python number, which is operand `at`."""
     cdef PyObject* out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
     cdef PyObject* node
     cdef float single = <float> number
     cdef char* p[3]
-    p[0], p[1] = (<Tensor> out).data, x.data
-    p[2] = <char*> &single if x.dtype_ == FLOAT32 else <char*> &number
-    run_loop(info.loop, x.dtype_, LAST_SCALAR, x.layout.numel, p, NULL)
-    if wants_grad(x) and info.dloop[0] >= 0 and grad_enabled():
-        node = node_new(opcode, 2, info.need[0] | 2)
-        set_edge(&(<Node> node).edges[0], x)
-        if info.need[0] & 1:
-            save_tensor(<Node> node, 0, x)
-        save_number(<Node> node, 1, number, SAVED_FLOAT)
-        if info.need[0] & 4:
+    p[0], p[2 - at] = (<Tensor> out).data, x.data
+    p[1 + at] = <char*> &single if x.dtype_ == FLOAT32 else <char*> &number
+    run_loop(info.loop, x.dtype_, LAST_SCALAR if at else FIRST_SCALAR, x.layout.numel, p, NULL)
+    if wants_grad(x) and info.dloop[1 - at] >= 0 and grad_enabled():
+        node = node_new(opcode, 2, info.need[1 - at] | 1 << at)
+        set_edge(&(<Node> node).edges[1 - at], x)
+        if at == 0:
+            save_number(<Node> node, 0, number, kind)
+        if info.need[1 - at] & 2 >> at:
+            save_tensor(<Node> node, 1 - at, x)
+        if at == 1:
+            save_number(<Node> node, 1, number, kind)
+        if info.need[1 - at] & 4:
             save_tensor(<Node> node, 2, <Tensor> out)
         remember_line(<Node> node)
         set_history(out, node, 0)
@@ -571,6 +682,27 @@ cdef PyObject* inplace(int opcode, PyObject* a, PyObject* b) except NULL:
     return inplace_with(opcode, 2, args, NULL)
 
 
+cdef bint inplace_dense(int opcode, OpInfo* info, int n, PyObject** args, PyObject* attrs) except -1:
+    """The fast path, where nothing is recorded and the operands lie as args[0] does: whether it was taken."""
+    cdef Dense d
+    cdef double values[4]
+    cdef Tensor x = <Tensor> args[0], t
+    cdef int i
+    if info.bool_result or not all_dense(info, n, args, &d) or x.layout != (<Tensor> d.like).layout:
+        return False
+    for i in range(n):
+        if d.given[i].tensor != NULL:
+            t = <Tensor> d.given[i].tensor
+            if t.storage == x.storage and t.data != x.data or wants_grad(t) and grad_enabled():
+                return False
+    refuse_inplace(x, NAMES_IN_PLACE[opcode])
+    read_attrs(info, attrs, values)
+    d.p[0] = x.data
+    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, d.p, values)
+    x.storage.version += 1
+    return True
+
+
 cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs) except NULL:
     """args[0] becomes the result of the row; a new reference to it is returned (or NotImplemented)."""
     cdef OpInfo* info = &OPS[opcode]
@@ -586,10 +718,13 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
     cdef PyObject* temporary = NULL
     cdef Tensor x = <Tensor> args[0]
     cdef Tensor t
-    cdef str name = NAMES[opcode] + "_"
+    cdef str name = NAMES_IN_PLACE[opcode]
     cdef int dtype, i, status
     cdef bint recorded = False
     cdef unsigned int mask = 0
+    if inplace_dense(opcode, info, n, args, attrs):
+        Py_INCREF(x)
+        return <PyObject*> x
     for i in range(n):
         status = read_operand(args[i], &given[i])
         if status == 2:
@@ -600,7 +735,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
             return <PyObject*> NotImplemented
         used[i] = given[i]
         kept[i] = apart[i] = NULL
-    read_attrs(opcode, attrs, values)
+    read_attrs(info, attrs, values)
     if x.layout.flags & OVERLAPPING:
         raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
     for i in range(n):
@@ -655,9 +790,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
                         save_number(<Node> o, i, used[i].number, used[i].kind)
             if mask >> n & 1:
                 save_tensor(<Node> o, n, x)
-            if attrs != NULL and info.n_attrs:
-                Py_INCREF(<object> attrs)
-                (<Node> o).attrs = attrs
+            keep_attrs(o, attrs)
             remember_line(<Node> o)
             rewrite_history(x, o)
         Py_INCREF(x)

@@ -15,6 +15,7 @@ from .shape import permute, reshape, swap_axes
 from .tensor import Tensor
 
 _EXHAUSTIVE = 5               # operands up to which every order is tried
+_SMALL = 4096                 # elements up to which sums of products are made of a product and a sum: two calls instead of four
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -162,6 +163,10 @@ class _Plan:
         self.count += 1
         return self.count - 1
 
+    def sum(self, k, dims, ndim):
+        """Over all dimensions, over one, or over several: the first two are faster said so."""
+        return self.step(Tensor.sum, (k,), *(() if len(dims) == ndim else dims if len(dims) == 1 else (tuple(dims),)))
+
     def alone(self, k, labels, shape, elsewhere):
         """An operand with each label once, without those that it alone has and without sizes of 1 that broadcast: (place, labels)."""
         for c in dict.fromkeys(labels):
@@ -170,7 +175,7 @@ class _Plan:
                 j = labels.index(c, i + 1)
                 if shape[i] != shape[j]:
                     raise ShapeError(f"einsum: dimension {c!r} is repeated in an operand with the sizes {shape[i]} and {shape[j]}")
-                k = self.step(_diagonal, (k,), i, j)
+                k = self.step(Tensor.diagonal, (k,), 0, i, j)
                 n = shape[i]
                 for at in (j, i):
                     del labels[at], shape[at]
@@ -178,7 +183,7 @@ class _Plan:
                 shape.append(n)
         sums = tuple(i for i, c in enumerate(labels) if c not in elsewhere and shape[i] != 1)
         if sums:
-            k = self.step(Tensor.sum, (k,), sums)
+            k = self.sum(k, sums, len(labels))
         kept = [i for i in range(len(labels)) if i not in sums]
         short = [i for i in kept if shape[i] == 1 and (labels[i] not in elsewhere or self.sizes[labels[i]] != 1)]
         if short:
@@ -244,6 +249,9 @@ class _Plan:
                 group.sort(key=place.__getitem__)
         if self.cost(lb) > self.cost(la):
             inner.sort(key=lb.index)
+        if not free_a and not free_b and inner and self.cost(la) <= _SMALL:
+            k, labels = self.elementwise(ka, la, kb, lb, [*batch, *inner])
+            return self.sum(k, range(len(batch), len(labels)), len(labels)), batch
         if not inner:
             return self.elementwise(ka, la, kb, lb, output if output is not None else [*batch, *free_a, *free_b])
         lead = [batch] if batch else []
@@ -271,11 +279,3 @@ class _Plan:
             return k
         labels = [c for c in labels if c in la or c in lb]
         return self.step(mul, (fit(ka, la), fit(kb, lb))), labels
-
-
-def _diagonal(x, i, j):
-    """The diagonal of dimensions i < j of one size, as the last dimension."""
-    n = x.shape[i]
-    order = [d for d in range(x.ndim) if d not in (i, j)]
-    x = permute(x, (*order, i, j))
-    return reshape(x, (*x.shape[:-2], n * n))[..., ::n + 1]

@@ -6,6 +6,7 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from libc.math cimport INFINITY
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT32, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
@@ -16,19 +17,17 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, wants_grad
-from autograd_cy.engine.routines cimport run_routine
-from autograd_cy.engine.shape cimport axis_of, need_tensor, own, read_shape
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
+from autograd_cy.engine.shape cimport axis_of, narrowed, need_tensor, own, read_shape, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.shape import slice_axes
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
+from autograd_cy.engine.shape import expand, reshape
 
-cdef int GATHER = OPCODES["gather"], PUT = OPCODES["put"], EMBEDDING = OPCODES["embedding"]
-cdef int SCATTER = OPCODES["scatter"], SCATTER_ADD = OPCODES["scatter_add"], SCATTER_REDUCE = OPCODES["scatter_reduce"]
-cdef int GATHER_ROUTINE = routine_number("moving.gather"), SCATTER_ROUTINE = routine_number("moving.scatter")
-cdef int WINNERS_ROUTINE = routine_number("moving.winners")
+cdef int GATHER = row_number("gather"), PUT = row_number("put"), EMBEDDING = row_number("embedding")
+cdef int SCATTER = row_number("scatter"), SCATTER_ADD = row_number("scatter_add"), SCATTER_REDUCE = row_number("scatter_reduce")
+cdef int GATHER_ROUTINE = routine_of("moving.gather"), SCATTER_ROUTINE = routine_of("moving.scatter")
+cdef int WINNERS_ROUTINE = routine_of("moving.winners")
 
 cdef enum:                    # Kind in kernels/moving
     COPY = 0
@@ -137,6 +136,28 @@ def index_select(input, dim, index):
     return gathered(t, places, axis, <PyObject*> places)
 
 
+def take_along_dim(input, indices, dim=None):
+    """As gather, but input and indices broadcast against each other beside dim; without dim: of both in one dimension."""
+    cdef Tensor t = need_tensor(input, "take_along_dim"), places = int64_index(indices, "take_along_dim")
+    cdef Py_ssize_t ours[MAX_NDIM]
+    cdef Py_ssize_t theirs[MAX_NDIM]
+    cdef int axis, i, n = t.layout.ndim
+    cdef bint widens = False
+    if dim is None:
+        return gather(reshape(t, -1), 0, reshape(places, -1))
+    axis = axis_of(dim, n, "take_along_dim")
+    if places.layout.ndim != n:
+        raise RuntimeError(f"take_along_dim: input and indices must have as many dimensions, got shapes {t.shape} and {places.shape}")
+    for i in range(n):
+        ours[i], theirs[i] = t.layout.dims[i], places.layout.dims[i]
+        if i != axis and ours[i] != theirs[i]:
+            widens = True
+            ours[i] = theirs[i] = ours[i] if theirs[i] == 1 else theirs[i]
+    if widens:
+        t, places = expand(t, [ours[i] for i in range(n)]), expand(places, [theirs[i] for i in range(n)])
+    return gathered(t, places, axis, <PyObject*> places)
+
+
 def put(Tensor g, Tensor index, shape, dim):
     """g added into zeros at index along dim: the gradient of gather."""
     cdef Py_ssize_t sizes[MAX_NDIM]
@@ -153,6 +174,27 @@ def put(Tensor g, Tensor index, shape, dim):
         attrs = (shape, axis)
         record(PUT, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
     return out
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of weight that input (int64, of any shape) names: shape (*input.shape, columns).
+
+    padding_idx: a row that gets no gradient. max_norm: rows whose p-norm (p = norm_type) is larger are first scaled down to it, in
+    place. scale_grad_by_freq: gradients are divided by how often a row is used. Raises RuntimeError for sparse=True.
+    """
+    cdef Tensor w = need_tensor(weight, "embedding")
+    cdef Py_ssize_t rows = w.layout.dims[0] if w.layout.ndim else 0, row
+    if sparse:
+        raise RuntimeError("embedding: sparse gradients are not supported; leave sparse=False")
+    if padding_idx is not None:
+        row = padding_idx
+        if not -rows <= row < rows:
+            raise ValueError(f"embedding: padding_idx {row} is out of range for {rows} rows")
+        padding_idx = row + rows if row < 0 else row
+    if max_norm is not None:
+        from autograd_cy.engine.indexing import limit_norms
+        limit_norms(w, need_tensor(input, "embedding"), max_norm, norm_type)
+    return embedding_row(w, input, padding_idx, bool(scale_grad_by_freq))
 
 
 def embedding_row(Tensor weight, object given, object padding, object scale):
@@ -248,8 +290,6 @@ cdef object scattered(Tensor x, Tensor places, Tensor v, int axis, int kind, bin
 cdef Tensor source_for(Tensor x, object given, Tensor places, str name):
     """What scatter writes: a tensor at least as large as the index, cut to its shape; or a number."""
     cdef Tensor v
-    cdef list index = []
-    cdef bint larger = False
     cdef int i
     if not isinstance(given, Tensor):
         return number_like(x, given, places.layout, name)
@@ -262,12 +302,12 @@ cdef Tensor source_for(Tensor x, object given, Tensor places, str name):
         raise ShapeError(f"{name}: src of shape {v.shape} and index of shape {places.shape} must have as many dimensions")
     if places.layout.numel == 0:
         return own(tensor_alias(v, share(places.layout), v.data))
-    for i in range(places.layout.ndim):
-        if i < v.layout.ndim and places.layout.dims[i] > v.layout.dims[i]:
+    for i in range(min(v.layout.ndim, places.layout.ndim)):
+        if places.layout.dims[i] > v.layout.dims[i]:
             raise ShapeError(f"{name}: the index of shape {places.shape} is larger than src of shape {v.shape}")
-        larger = larger or i < v.layout.ndim and v.layout.dims[i] > places.layout.dims[i]
-        index.append((0, places.layout.dims[i], 1))
-    return slice_axes(v, tuple(index[:v.layout.ndim]), places.shape if not larger else None)
+        if places.layout.dims[i] < v.layout.dims[i]:
+            v = narrowed(v, i, 0, places.layout.dims[i])
+    return v if v.layout.ndim == places.layout.ndim else reshape_to(v, places.layout.ndim, places.layout.dims)
 
 
 cdef Layout* share(Layout* layout) noexcept:
@@ -367,11 +407,11 @@ def reduced_row(Tensor x, Tensor index, Tensor v, str kind, int dim, bint includ
 
 
 cdef object lowest(Tensor x):
-    return -float("inf") if x.dtype_ <= FLOAT64 else -(1 << 63) if x.dtype_ == INT64 else -(1 << 31) if x.dtype_ == INT32 else 0
+    return -INFINITY if x.dtype_ <= FLOAT64 else -(1 << 63) if x.dtype_ == INT64 else -(1 << 31) if x.dtype_ == INT32 else 0
 
 
 cdef object highest(Tensor x):
-    return (float("inf") if x.dtype_ <= FLOAT64 else (1 << 63) - 1 if x.dtype_ == INT64 else (1 << 31) - 1 if x.dtype_ == INT32
+    return (INFINITY if x.dtype_ <= FLOAT64 else (1 << 63) - 1 if x.dtype_ == INT64 else (1 << 31) - 1 if x.dtype_ == INT32
             else 255 if x.dtype.name == "uint8" else True)
 
 

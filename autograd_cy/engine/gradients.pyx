@@ -12,7 +12,7 @@ from autograd_cy.array.layout cimport (
     same_layout, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
-from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, node_description, saved_at
+from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, attributes_of, node_description, saved_at
 from autograd_cy.engine.operands cimport GRAIN, converted, set_to_zero
 from autograd_cy.engine.record cimport check_version, saved_or_raise, set_history, unpack
 from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_alias, tensor_new
@@ -276,7 +276,7 @@ cdef PyObject* run_derivative(Node node, OpInfo* info, int i, Tensor g) except N
             direct = False
     if node.attrs != NULL:
         for k in range(info.n_attrs):
-            attrs[k] = (<object> node.attrs)[k]
+            attrs[k] = <double> (<tuple> node.attrs)[k]
     if direct and variants[variant] != NULL:
         if layout.numel >= GRAIN:
             with nogil:
@@ -407,7 +407,7 @@ cdef object call_rule(Node node, object plan, PyObject** grads, object g, bint c
         elif kind == "saved":
             args.append(take(unpack(node, k, create_graph)))
         elif kind == "attr":
-            args.append((<object> node.attrs)[k])
+            args.append(attributes_of(node)[k])
         elif kind == "shape":
             args.append(shape_tuple(node.edges[k].layout))
         elif kind == "aux":
@@ -448,7 +448,7 @@ cdef list outputs_of(Node node, bint with_history):
 cdef list all_grads(Node node, PyObject** grads):
     """The gradients of all outputs; zeros for outputs that were not used (their layouts are the last attribute)."""
     cdef int k
-    shapes = FUNCTIONS["output_shapes"](<object> node.attrs, shape_tuple(node.edges[0].layout))
+    shapes = FUNCTIONS["output_shapes"](attributes_of(node), shape_tuple(node.edges[0].layout))
     return [<object> grads[k] if grads[k] != NULL else FUNCTIONS["zeros"](shapes[k], node.edges[0].dtype)
             for k in range(node.n_outputs)]
 

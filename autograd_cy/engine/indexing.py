@@ -1,16 +1,16 @@
-"""Indexing by functions: scatter_reduce, take, put_, masked_select, masked_scatter, index_put, embedding; and the rules of these.
+"""Indexing by functions: scatter_reduce, take_along_dim; and the rules of gather.pyx and index.pyx that are a few of their rows.
 
-Relies on gather.pyx, index.pyx and elementwise functions; every function is a few of their rows. methods.py puts them into Tensor.
+Relies on gather.pyx, index.pyx and elementwise functions. methods.py puts the functions into Tensor.
 """
 
 from . import creation, elementwise, gather, reduce, shape
-from .arrange import broadcast_tensors
+from .arrange import need_tensor
+from .choose import where
 from .gradients import FUNCTIONS
 from .index import index as index_rows
-from .index import index_put_, index_winners, nonzero
+from .index import index_put_, index_winners, masked_scatter_
+from .joins import broadcast_tensors
 from .modes import no_grad
-from .padding import need_tensor
-from .selection import where
 
 
 # ---- what was overwritten gets no gradient
@@ -50,6 +50,9 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
                                creation.ones_like(src.detach()))
     count = count if include_self else elementwise.maximum(count, 1)
     return out / count if out.is_floating_point() else elementwise.floor_divide(out, count)
+
+
+
 
 
 def _kept_values(x):
@@ -117,42 +120,18 @@ def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
     return gather.gather(g, dim, index) * exclusive
 
 
-# ---- by places in row-major order, by masks
-
-def take(input, index):
-    """The elements at places counted in row-major order: the shape of index. Negative places count from the end."""
-    if need_tensor(index, "take").is_floating_point() or index.dtype.name == "bool":
-        raise RuntimeError(f"take: expected int64 places, got {index.dtype}")
-    flat = shape.reshape(need_tensor(input, "take"), -1)
-    return shape.reshape(flat[shape.reshape(index, -1)], index.shape)
-
-
-def take_along_dim(input, indices, dim=None):
-    """As gather, but input and indices broadcast against each other beside dim; without dim: as take."""
-    if dim is None:
-        return gather.gather(shape.reshape(need_tensor(input, "take_along_dim"), -1), 0, shape.reshape(indices, -1))
-    if need_tensor(input, "take_along_dim").ndim != need_tensor(indices, "take_along_dim").ndim:
-        raise RuntimeError(f"take_along_dim: input and indices must have as many dimensions, got shapes {input.shape} and {indices.shape}")
-    axis = range(input.ndim)[dim] if input.ndim else 0
-    sizes = [max(a, b) if min(a, b) else 0 for a, b in zip(input.shape, indices.shape, strict=True)]
-    of_input, of_indices = list(sizes), list(sizes)
-    if sizes:
-        of_input[axis], of_indices[axis] = input.shape[axis], indices.shape[axis]
-    return gather.gather(shape.expand(input, of_input), dim, shape.expand(indices, of_indices))
-
+# ---- by places in row-major order, by tuples of arrays, by masks
 
 def put_(self, index, source, accumulate=False):
     """In place: the elements of source at places counted in row-major order, or with accumulate added to what is there."""
     if need_tensor(index, "put_").numel() != need_tensor(source, "put_").numel():
         raise RuntimeError(f"put_: expected as many places as elements, got shapes {index.shape} and {source.shape}")
-    if source.dtype != self.dtype:
+    if source.dtype is not need_tensor(self, "put_").dtype:
         raise RuntimeError(f"put_: expected a source of the input's dtype {self.dtype}, got {source.dtype}")
-    index, source = shape.reshape(index, -1), shape.reshape(source, -1)
-    if self.is_contiguous():
-        index_put_(shape.view(self, -1), (index,), source, accumulate)
-        return self
-    flat = shape.clone(shape.reshape(self, -1))
-    return self.copy_(shape.reshape(index_put_(flat, (index,), source, accumulate), self.shape))
+    if not self.is_contiguous():
+        return self.copy_(put_(shape.contiguous_tensor(self), index, source, accumulate))
+    index_put_(self if self.ndim == 1 else shape.view(self, -1), (index,), shape.reshape(source, index.shape), accumulate)
+    return self
 
 
 def put(input, index, source, accumulate=False):
@@ -165,67 +144,22 @@ def index_put(input, indices, values, accumulate=False):
     return index_put_(shape.clone(input), indices, values, accumulate)
 
 
-def masked_select(input, mask):
-    """The elements where mask is true, in one dimension; both broadcast against each other."""
-    if need_tensor(mask, "masked_select").dtype.name != "bool":
-        raise RuntimeError(f"masked_select: expected a bool mask, got {mask.dtype}")
-    if need_tensor(input, "masked_select").shape != mask.shape or not input.ndim:
-        input, mask = broadcast_tensors(*((input, mask) if input.ndim or mask.ndim else (shape.reshape(input, 1), mask)))
-    return input[mask]
-
-
-def masked_scatter_(self, mask, source):
-    """In place: the elements where mask is true become the first elements of source, one after the other.
-
-    Raises RuntimeError where source has fewer elements than mask is true.
-    """
-    if need_tensor(mask, "masked_scatter_").dtype.name != "bool":
-        raise RuntimeError(f"masked_scatter_: expected a bool mask, got {mask.dtype}")
-    if need_tensor(source, "masked_scatter_").dtype != self.dtype:
-        raise RuntimeError(f"masked_scatter_: expected a source of the input's dtype {self.dtype}, got {source.dtype}")
-    if self.ndim > 1 and self.is_contiguous():               # places in one dimension are found faster
-        masked_scatter_(shape.view(self, -1), shape.reshape(shape.expand(mask, self.shape), -1), source)
-        return self
-    places = nonzero(shape.expand(mask, self.shape), as_tuple=True) if self.ndim else None
-    count = len(places[0]) if self.ndim else int(bool(mask))
-    if count > source.numel():
-        raise RuntimeError(f"masked_scatter_: the mask is true at {count} elements, but source has {source.numel()}")
-    values = shape.narrow(shape.reshape(source, -1), 0, 0, count)
-    if not self.ndim:
-        return self.copy_(shape.reshape(values, ())) if count else self
-    return index_put_(self, places, values)
-
-
 def masked_scatter(input, mask, source):
     """input in which the elements where mask is true are the first elements of source, one after the other."""
-    if not input.ndim or input.shape != mask.shape:
-        sizes = broadcast_tensors(input, mask)[0].shape
-        input = shape.expand(input, sizes)
+    if input.shape != mask.shape:
+        input = broadcast_tensors(input, mask)[0]
     return masked_scatter_(shape.contiguous_tensor(input) if input.numel() and 0 in input.stride() else shape.clone(input), mask, source)
 
 
 # ---- embedding
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """The rows of weight that input (int64, of any shape) names: shape (*input.shape, columns).
-
-    padding_idx: a row that gets no gradient. max_norm: rows whose p-norm (p = norm_type) is larger are first scaled down to it, in
-    place. scale_grad_by_freq: gradients are divided by how often a row is used. Raises RuntimeError for sparse=True.
-    """
-    if sparse:
-        raise RuntimeError("embedding: sparse gradients are not supported; leave sparse=False")
-    rows = need_tensor(weight, "embedding").shape[0] if weight.ndim else 0
-    if padding_idx is not None:
-        if not -rows <= padding_idx < rows:
-            raise ValueError(f"embedding: padding_idx {padding_idx} is out of range for {rows} rows")
-        padding_idx %= rows
-    if max_norm is not None:
-        with no_grad():
-            used = shape.reshape(need_tensor(input, "embedding"), -1)
-            chosen = gather.index_select(weight.detach(), 0, used)
-            norms = reduce.norm(chosen, norm_type, 1, True)
-            gather.index_copy_(weight, 0, used, where(norms > max_norm, chosen * (max_norm / (norms + 1e-7)), chosen))
-    return gather.embedding_row(weight, input, padding_idx, bool(scale_grad_by_freq))
+def limit_norms(weight, index, max_norm, p):
+    """In place, without history: the rows of weight that index names, scaled down to a p-norm of max_norm where theirs is larger."""
+    with no_grad():
+        used = shape.reshape(index, -1)
+        chosen = gather.index_select(weight.detach(), 0, used)
+        norms = reduce.norm(chosen, p, 1, True)
+        gather.index_copy_(weight, 0, used, where(norms > max_norm, chosen * (max_norm / (norms + 1e-7)), chosen))
 
 
 def embedding_back(g, index, sizes, padding, scale):

@@ -1,147 +1,392 @@
-# Joining and cutting: cat, stack, split, chunk, unbind; padding and triangles.
+# Joining and cutting: cat, stack and what is made of them; split, chunk, unbind; tensors brought to more dimensions, or to one shape.
 #
-# Relies on array, dispatch, shape, record, kernels/moving. methods.py puts the functions into Tensor; rules call cat, pieces, triangle.
-# arrange.py has what is made of these.
+# Relies on array, shape, record. methods.py puts some functions into Tensor; rules call cat, stack, pieces, unbind.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_strided, layout_view, strides_of,
+    Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, strides_of,
 )
+from autograd_cy.engine.gradients cimport backwards, fit
 from autograd_cy.engine.modes cimport grad_enabled
-from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
-from autograd_cy.engine.operands cimport contiguous_of, copy_into, promote
-from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
-from autograd_cy.engine.routines cimport run_routine
-from autograd_cy.engine.shape cimport axis_of, fill_one, need_tensor, own
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
+from autograd_cy.engine.operands cimport promote
+from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.shape cimport axis_of, copy_block, expanded, made, narrowed, need_tensor, reshape_to, zeros_of
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias
 
-from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.creation import full
-from autograd_cy.engine.shape import slice_axes, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
-cdef int CONCATENATE = OPCODES["concatenate"], PIECES = OPCODES["pieces"], UNBIND = OPCODES["unbind"]
-cdef int TRIANGLE = OPCODES["triangle"], PAD = OPCODES["pad"]
-cdef int TRIANGLE_ROUTINE = routine_number("moving.triangle")
+cdef int CONCATENATE = OPCODES["concatenate"], STACK = OPCODES["stack"], PIECES = OPCODES["pieces"], UNBIND = OPCODES["unbind"]
+
+cdef extern from "Python.h":
+    object PyBytes_FromStringAndSize(const char* data, Py_ssize_t n)
+    char* PyBytes_AS_STRING(object o) noexcept
+    bint PyIndex_Check(object o) noexcept
+    Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1         # NULL: what is too large is cut to what there is
 
 
-def cat(tensors, dim=0):
-    """Tensors joined along `dim`; all other sizes must agree. dtypes are promoted."""
+cdef enum:
+    MOST_PARTS = 1 << 30      # of one tensor, or to join
+
+
+cdef struct Sizes:            # of parts, and room for another number behind
+    Py_ssize_t few[33]
+    Py_ssize_t* at
+
+
+cdef object room_for(Py_ssize_t n, Sizes* sizes):
+    """Sizes of n parts; what holds them, if they are many."""
+    sizes.at = sizes.few
+    if n <= 32:
+        return None
+    if n > MOST_PARTS:
+        raise MemoryError(f"out of memory: {n} tensors")
+    memory = PyBytes_FromStringAndSize(NULL, (n + 1) * sizeof(Py_ssize_t))
+    sizes.at = <Py_ssize_t*> PyBytes_AS_STRING(memory)
+    return memory
+
+
+# ---- joined
+
+cdef list tensors_of(object tensors, str name):
     cdef list parts = list(tensors)
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t step
-    cdef Tensor part
-    cdef Tensor first
-    cdef Tensor out
-    cdef Layout* layout
-    cdef PyObject* node
-    cdef int dtype = -1
-    cdef int axis, i
-    cdef Py_ssize_t start = 0
-    cdef bint recorded = False
+    for item in parts:
+        if not is_tensor(<PyObject*> item):
+            need_tensor(item, name)
     if not parts:
-        raise ShapeError("cat: expected at least one tensor")
-    for item in parts:
-        part = need_tensor(item, "cat")
-        dtype = promote(dtype, part.dtype_)
-        recorded = recorded or wants_grad(part)
-    # PyTorch joins empty 1-d tensors with anything; they add nothing.
-    first = next((p for p in parts if (<Tensor> p).layout.ndim != 1 or (<Tensor> p).layout.numel), parts[0])
-    if first.layout.ndim == 0:
-        raise ShapeError("cat: 0-d tensors can't be joined; use stack()")
-    axis = axis_of(dim, first.layout.ndim, "cat")
-    for i in range(first.layout.ndim):
-        shape[i] = first.layout.dims[i]
-    shape[axis] = 0
-    sizes = []
-    for item in parts:
-        part = item
-        if part.layout.ndim == 1 and part.layout.numel == 0 and first.layout.ndim != 1:
-            sizes.append(0)
-            continue
-        if part.layout.ndim != first.layout.ndim or any([part.layout.dims[i] != shape[i] for i in range(part.layout.ndim) if i != axis]):
-            raise ShapeError(f"cat: shapes {first.shape} and {part.shape} differ in more than dim {axis}")
-        shape[axis] += part.layout.dims[axis]
-        sizes.append(part.layout.dims[axis])
-    layout = layout_contiguous(first.layout.ndim, shape)
-    out = own(tensor_new(layout, dtype))
-    layout_decref(layout)
-    step = strides_of(out.layout)[axis] * itemsize_of(dtype)
-    for item, size in zip(parts, sizes):
-        part = item
-        if size and part.layout.numel:
-            shape[axis] = size
-            layout = layout_strided(out.layout.ndim, shape, strides_of(out.layout))
-            copy_into(own(tensor_alias(out, layout, out.data + start * step)), part)
-        start += size
-    if recorded and grad_enabled() and dtype <= 1:
-        node = node_new(CONCATENATE, <int> len(parts), 0)
-        for i in range(<int> len(parts)):
+        raise ShapeError(f"{name}: expected at least one tensor")
+    return parts
+
+
+cdef object recorded_join(list parts, Tensor out, int opcode, int n_ints, const Py_ssize_t* ints):
+    cdef PyObject* node
+    cdef int i, n = <int> len(parts)
+    for i in range(n):
+        if wants_grad(<Tensor> parts[i]):
+            break
+    else:
+        return out
+    if grad_enabled() and out.dtype_ <= FLOAT64:
+        node = node_with_ints(opcode, n, n_ints, ints)
+        for i in range(n):
             set_edge(&(<Node> node).edges[i], <Tensor> parts[i])
-        attrs = (tuple(sizes), axis)
-        Py_INCREF(attrs)
-        (<Node> node).attrs = <PyObject*> attrs
         remember_line(<Node> node)
         set_history(<PyObject*> out, node, 0)
     return out
 
 
+cdef bint is_nothing(Tensor x) noexcept:
+    """PyTorch joins empty tensors of one dimension with anything; they add nothing."""
+    return x.layout.ndim == 1 and x.layout.numel == 0
+
+
+cdef object joined(list parts, object dim, str name):
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int n = <int> len(parts)
+    cdef Sizes room
+    _memory = room_for(n, &room)
+    cdef Py_ssize_t* sizes = room.at
+    cdef Py_ssize_t start = 0
+    cdef Tensor first = <Tensor> parts[0], part, out
+    cdef int dtype = -1
+    cdef int axis, i, k
+    for k in range(n):
+        part = <Tensor> parts[k]
+        dtype = promote(dtype, part.dtype_)
+        if is_nothing(first):
+            first = part
+    if is_nothing(first):
+        first = <Tensor> parts[0]
+    if first.layout.ndim == 0:
+        raise ShapeError(f"{name}: 0-d tensors can't be joined; use stack()")
+    axis = axis_of(dim, first.layout.ndim, name)
+    for i in range(first.layout.ndim):
+        shape[i] = first.layout.dims[i]
+    shape[axis] = 0
+    for k in range(n):
+        part = <Tensor> parts[k]
+        sizes[k] = 0
+        if is_nothing(part) and first.layout.ndim != 1:
+            continue
+        sizes[k] = part.layout.dims[axis] if axis < part.layout.ndim else 0
+        shape[axis] = sizes[k]
+        for i in range(max(part.layout.ndim, first.layout.ndim)):
+            if part.layout.ndim != first.layout.ndim or part.layout.dims[i] != shape[i]:
+                raise ShapeError(f"{name}: shapes {first.shape} and {part.shape} differ in more than dim {axis}")
+        if start > (<Py_ssize_t> 1 << 58) - sizes[k]:
+            raise ShapeError(f"{name}: more than a tensor can hold along dim {axis}")
+        start += sizes[k]
+    shape[axis] = start
+    out = made(first.layout.ndim, shape, dtype)
+    start = 0
+    for k in range(n):
+        part = <Tensor> parts[k]
+        if sizes[k]:
+            copy_block(out, start * strides_of(out.layout)[axis], part, 0, part.layout.ndim, part.layout.dims, strides_of(out.layout),
+                       strides_of(part.layout))
+        start += sizes[k]
+    sizes[n] = axis
+    return recorded_join(parts, out, CONCATENATE, n + 1, sizes)
+
+
+def cat(tensors, dim=0):
+    """Tensors joined along `dim`; all other sizes must agree. dtypes are promoted."""
+    return joined(tensors_of(tensors, "cat"), dim, "cat")
+
+
 def stack(tensors, dim=0):
     """Tensors of one shape joined along a new dimension."""
-    cdef list parts = list(tensors)
-    if not parts:
-        raise ShapeError("stack: expected at least one tensor")
-    for item in parts:
-        if need_tensor(item, "stack").shape != parts[0].shape:
-            raise ShapeError(f"stack: shapes {parts[0].shape} and {item.shape} differ")
-    return cat([unsqueeze(p, dim) for p in parts], axis_of(dim, parts[0].ndim + 1, "stack"))
+    cdef list parts = tensors_of(tensors, "stack")
+    cdef Tensor first = <Tensor> parts[0], part, out
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t axis
+    cdef int ndim = first.layout.ndim, dtype = -1
+    cdef int i, k
+    for k in range(<int> len(parts)):
+        part = <Tensor> parts[k]
+        dtype = promote(dtype, part.dtype_)
+        if not same_shape(part.layout, first.layout):
+            raise ShapeError(f"stack: shapes {first.shape} and {part.shape} differ")
+    if ndim == MAX_NDIM:
+        raise ShapeError(f"stack: a tensor has at most {MAX_NDIM} dimensions")
+    axis = axis_of(dim, ndim + 1, "stack")
+    for i in range(ndim):
+        shape[i + (i >= axis)] = first.layout.dims[i]
+    shape[axis] = <Py_ssize_t> len(parts)
+    out = made(ndim + 1, shape, dtype)
+    for i in range(ndim):
+        strides[i] = strides_of(out.layout)[i + (i >= axis)]
+    for k in range(<int> len(parts)):
+        part = <Tensor> parts[k]
+        copy_block(out, k * strides_of(out.layout)[axis], part, 0, ndim, part.layout.dims, strides, strides_of(part.layout))
+    return recorded_join(parts, out, STACK, 1, &axis)
+
+
+cdef Tensor at_least(Tensor x, int ndim):
+    """x with dimensions of size 1: in front, but the third behind, as atleast_1d to atleast_3d add them."""
+    cdef Py_ssize_t shape[3]
+    if x.layout.ndim >= ndim:
+        return x
+    shape[0] = shape[1] = shape[2] = 1
+    if x.layout.ndim == 2:
+        shape[0], shape[1] = x.layout.dims[0], x.layout.dims[1]
+    elif x.layout.ndim == 1:
+        shape[1] = x.layout.dims[0]
+    return reshape_to(x, ndim, shape)
+
+
+cdef list with_dims(object tensors, int ndim, str name):
+    cdef list parts = tensors_of(tensors, name)
+    cdef int i
+    for i in range(<int> len(parts)):
+        parts[i] = at_least(<Tensor> parts[i], ndim)
+    return parts
+
+
+def hstack(tensors):
+    """Tensors joined along dimension 1 (of one dimension: 0)."""
+    cdef list parts = with_dims(tensors, 1, "hstack")
+    return joined(parts, 0 if (<Tensor> parts[0]).layout.ndim == 1 else 1, "hstack")
+
+
+def vstack(tensors):
+    """Tensors joined along dimension 0, those of one dimension as rows."""
+    return joined(with_dims(tensors, 2, "vstack"), 0, "vstack")
+
+
+def dstack(tensors):
+    """Tensors joined along dimension 2, after atleast_3d."""
+    return joined(with_dims(tensors, 3, "dstack"), 2, "dstack")
+
+
+def column_stack(tensors):
+    """Tensors joined along dimension 1, those of one dimension as columns."""
+    cdef list parts = tensors_of(tensors, "column_stack")
+    cdef Py_ssize_t shape[2]
+    cdef int i
+    for i in range(<int> len(parts)):
+        if (<Tensor> parts[i]).layout.ndim < 2:
+            shape[0], shape[1] = (<Tensor> parts[i]).layout.numel, 1
+            parts[i] = reshape_to(<Tensor> parts[i], 2, shape)
+    return joined(parts, 1, "column_stack")
+
+
+cdef object each_at_least(tuple tensors, int ndim, str name):
+    if len(tensors) == 1 and is_tensor(<PyObject*> tensors[0]):
+        return at_least(<Tensor> tensors[0], ndim)
+    given = tensors[0] if len(tensors) == 1 else tensors
+    return tuple([at_least(need_tensor(t, name), ndim) for t in given])
+
+
+def atleast_1d(*tensors):
+    """A tensor of 0 dimensions as one of one; of several tensors: a tuple."""
+    return each_at_least(tensors, 1, "atleast_1d")
+
+
+def atleast_2d(*tensors):
+    """With dimensions of size 1 in front, up to two; of several tensors: a tuple."""
+    return each_at_least(tensors, 2, "atleast_2d")
+
+
+def atleast_3d(*tensors):
+    """With dimensions of size 1 around, up to three: (n,) becomes (1, n, 1), (n, m) becomes (n, m, 1); of several tensors: a tuple."""
+    return each_at_least(tensors, 3, "atleast_3d")
+
+
+# ---- of one shape
+
+def broadcast_tensors(*tensors):
+    """The tensors expanded to the shape that they broadcast to. Raises RuntimeError where they don't."""
+    cdef Layout* layout = layout_contiguous(0, NULL)
+    cdef Layout* wider
+    cdef list parts = list(tensors[0] if len(tensors) == 1 and not is_tensor(<PyObject*> tensors[0]) else tensors)
+    cdef int i
+    for i in range(<int> len(parts)):
+        wider = layout_broadcast(layout, need_tensor(parts[i], "broadcast_tensors").layout)
+        layout_decref(layout)
+        layout = wider
+        if layout == NULL:
+            raise ShapeError(f"broadcast_tensors: shapes {' and '.join([str(t.shape) for t in parts])} do not broadcast against each other")
+    for i in range(<int> len(parts)):
+        parts[i] = expanded(<Tensor> parts[i], layout.ndim, layout.dims)
+    layout_decref(layout)
+    return tuple(parts)
+
+
+def meshgrid(*tensors, str indexing="ij"):
+    """Grids: tensor i repeated along all dimensions but i. indexing "xy" exchanges the first two dimensions."""
+    cdef list parts = tensors_of(tensors[0] if len(tensors) == 1 and not is_tensor(<PyObject*> tensors[0]) else tensors, "meshgrid")
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int n = <int> len(parts)
+    cdef bint xy = indexing == "xy", swaps = xy and n > 1
+    cdef Tensor t
+    cdef int i, at
+    if not xy and indexing != "ij":
+        raise RuntimeError(f"meshgrid: indexing must be \"ij\" or \"xy\", got {indexing!r}")
+    if n > MAX_NDIM:
+        raise ShapeError(f"meshgrid: a tensor has at most {MAX_NDIM} dimensions, got {n} tensors")
+    for i in range(n):
+        t = <Tensor> parts[i]
+        if t.layout.ndim > 1:
+            raise RuntimeError(f"meshgrid: expected tensors of at most 1 dimension, got shapes {', '.join([str(p.shape) for p in parts])}")
+        if t.dtype_ != (<Tensor> parts[0]).dtype_:
+            raise RuntimeError("meshgrid: expected tensors of one dtype")
+        shape[i] = 1
+        sizes[1 - i if swaps and i < 2 else i] = t.layout.numel
+    for i in range(n):
+        at = 1 - i if swaps and i < 2 else i
+        shape[at] = sizes[at]
+        parts[i] = expanded(reshape_to(<Tensor> parts[i], n, shape), n, sizes)
+        shape[at] = 1
+    return tuple(parts)
+
+
+# ---- cut
+
+cdef tuple cut(Tensor x, int opcode, Py_ssize_t n, Py_ssize_t* sizes, int dim):
+    """n consecutive views along dim, of one node; those of unbind are without dim. There is room for another number behind the sizes."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t count[2]
+    cdef Py_ssize_t k, size, last = -1
+    cdef Py_ssize_t step = strides_of(x.layout)[dim] * itemsize_of(x.dtype_)
+    cdef char* data = x.data
+    cdef PyObject* node = NULL
+    cdef PyObject* out
+    cdef Layout* layout = NULL
+    cdef bint drops = opcode == UNBIND
+    cdef int i, ndim = x.layout.ndim - drops
+    cdef tuple parts
+    if n > MOST_PARTS:
+        raise MemoryError(f"out of memory: {n} tensors")
+    parts = PyTuple_New(n)
+    if n and wants_grad(x) and grad_enabled():
+        if drops:
+            count[0], count[1] = n, dim
+            node = node_with_ints(opcode, 1, 2, count)
+        else:
+            sizes[n] = dim
+            node = node_with_ints(opcode, 1, <int> n + 1, sizes)
+        set_edge(&(<Node> node).edges[0], x)
+        node_set_outputs(<Node> node, <int> n)
+        remember_line(<Node> node)
+    for i in range(ndim):
+        shape[i], strides[i] = x.layout.dims[i + (drops and i >= dim)], strides_of(x.layout)[i + (drops and i >= dim)]
+    for k in range(n):
+        size = 1 if drops else sizes[k]
+        if size == last:
+            layout_incref(layout)
+        else:
+            if not drops:
+                shape[dim] = size
+            layout = layout_strided(ndim, shape, strides)
+            last = size
+        out = tensor_alias(x, layout, data)
+        PyTuple_SET_ITEM(parts, k, <object> out)          # the tuple's is the new reference
+        set_base(out, x)
+        data += size * step
+        if node != NULL:
+            Py_INCREF(<object> node)
+            set_history(out, node, <int> k)
+    if node != NULL:
+        Py_DECREF(<object> node)
+    return parts
+
+
+cdef int cut_axis(Tensor x, object dim, str name) except -1:
+    if x.layout.ndim == 0:
+        raise ShapeError(f"{name}: a tensor of 0 dimensions can't be cut")
+    return axis_of(dim, x.layout.ndim, name)
+
+
+def unbind(x, dim=0):
+    """The slices along dim, without it: a tuple of views."""
+    cdef Tensor a = need_tensor(x, "unbind")
+    cdef int axis = cut_axis(a, dim, "unbind")
+    return cut(a, UNBIND, a.layout.dims[axis], NULL, axis)
+
+
+cdef tuple by_sizes(Tensor x, object given, int axis, str name):
+    """Views of the given sizes, which must add up."""
+    cdef Py_ssize_t n = len(given), left = x.layout.dims[axis], k = 0
+    cdef Sizes room
+    _memory = room_for(n, &room)
+    cdef Py_ssize_t* sizes = room.at
+    for size in given:
+        if k == n:
+            break
+        sizes[k] = size
+        if not 0 <= sizes[k] <= left:
+            left = -1
+            break
+        left -= sizes[k]
+        k += 1
+    if left or k != n:
+        raise ShapeError(f"{name}: sizes {list(given)} do not add up to {x.layout.dims[axis]}, the size of dim {axis} of shape {x.shape}")
+    return cut(x, PIECES, n, sizes, axis)
+
+
+cdef tuple by_number(Tensor x, Py_ssize_t n, Py_ssize_t size, Py_ssize_t larger, int axis):
+    """n views of a size, the first `larger` of them by one larger, the last one of what is left."""
+    cdef Py_ssize_t k, left = x.layout.dims[axis]
+    cdef Sizes room
+    _memory = room_for(n, &room)
+    for k in range(n):
+        room.at[k] = min(size + (k < larger), left)
+        left -= room.at[k]
+    return cut(x, PIECES, n, room.at, axis)
 
 
 def pieces(Tensor x, sizes, int dim):
     """Consecutive views along dim: outputs of one node."""
-    return cut(x, PIECES, tuple(sizes), dim)
-
-
-cdef tuple cut(Tensor x, int opcode, tuple sizes, int dim):
-    """Consecutive views along dim, of one node; those of unbind are without dim."""
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Py_ssize_t start = 0
-    cdef Py_ssize_t step = strides_of(x.layout)[dim] * itemsize_of(x.dtype_)
-    cdef PyObject* node = NULL
-    cdef PyObject* out
-    cdef bint drops = opcode == UNBIND
-    cdef int i, k = 0, ndim = x.layout.ndim - drops
-    cdef list parts = []
-    if wants_grad(x) and grad_enabled() and len(sizes):
-        node = node_new(opcode, 1, 0)
-        node_set_outputs(<Node> node, <int> len(sizes))
-        set_edge(&(<Node> node).edges[0], x)
-        attrs = (len(sizes) if drops else sizes, dim)
-        Py_INCREF(attrs)
-        (<Node> node).attrs = <PyObject*> attrs
-        remember_line(<Node> node)
-    for i in range(ndim):
-        shape[i], strides[i] = x.layout.dims[i + (drops and i >= dim)], strides_of(x.layout)[i + (drops and i >= dim)]
-    for size in sizes:
-        if not drops:
-            shape[dim] = size
-        out = tensor_alias(x, layout_strided(ndim, shape, strides), x.data + start * step)
-        parts.append(own(out))
-        set_base(out, x)
-        start += <Py_ssize_t> size
-        if node != NULL:
-            Py_INCREF(<object> node)
-            set_history(out, node, k)
-        k += 1
-    if node != NULL:
-        Py_DECREF(<object> node)
-    return tuple(parts)
+    return by_sizes(x, sizes, dim, "split")
 
 
 def output_shapes(attrs, shape):
@@ -157,89 +402,127 @@ def output_shapes(attrs, shape):
 def split(x, split_size_or_sections, dim=0):
     """Consecutive views along dim: of one size (the last may be smaller), or of the given sizes."""
     cdef Tensor a = need_tensor(x, "split")
-    cdef int axis = axis_of(dim, a.layout.ndim, "split")
-    if a.layout.ndim == 0:
-        raise ShapeError("split: a 0-d tensor can't be split")
-    cdef Py_ssize_t n = a.layout.dims[axis]
-    cdef Py_ssize_t size
-    if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
-        if size < 0 or (size == 0 and n):
-            raise ShapeError(f"split: the size must be positive, got {size}")
-        sizes = [min(size, n - start) for start in range(0, n, size)] if n else [0]
-    else:
-        sizes = [int(s) for s in split_size_or_sections]
-        if sum(sizes) != n or min(sizes, default=0) < 0:
-            raise ShapeError(f"split: sizes {sizes} do not add up to {n}, the size of dim {axis} of shape {a.shape}")
-    return pieces(a, sizes, axis)
+    cdef int axis = cut_axis(a, dim, "split")
+    cdef Py_ssize_t n = a.layout.dims[axis], size
+    if not isinstance(split_size_or_sections, int):
+        return by_sizes(a, split_size_or_sections, axis, "split")
+    size = split_size_or_sections
+    if size < 0 or (size == 0 and n):
+        raise ShapeError(f"split: the size must be positive, got {size}")
+    return by_number(a, (n - 1) // size + 1 if n else 1, size, 0, axis)
 
 
 def chunk(x, chunks, dim=0):
     """At most `chunks` views of equal size along dim (the last may be smaller)."""
     cdef Tensor a = need_tensor(x, "chunk")
-    cdef int axis = axis_of(dim, a.layout.ndim, "chunk")
-    if a.layout.ndim == 0:
-        raise ShapeError("chunk: a 0-d tensor can't be split")
-    if chunks < 1:
-        raise ShapeError(f"chunk: expected at least 1 chunk, got {chunks}")
-    size = -(-a.layout.dims[axis] // chunks)
-    return split(a, [0] * chunks if size == 0 else size, axis)
+    cdef int axis = cut_axis(a, dim, "chunk")
+    cdef Py_ssize_t n = a.layout.dims[axis], count = chunks, size
+    if count < 1:
+        raise ShapeError(f"chunk: expected at least 1 chunk, got {count}")
+    size = (n - 1) // count + 1 if n else 0
+    return by_number(a, (n - 1) // size + 1 if n else count, size, 0, axis)
 
 
-def unbind(x, dim=0):
-    """The slices along dim, without it: a tuple of views."""
-    cdef Tensor a = need_tensor(x, "unbind")
-    cdef int axis = axis_of(dim, a.layout.ndim, "unbind")
-    if a.layout.ndim == 0:
-        raise ShapeError("unbind: a 0-d tensor has no dimension to unbind")
-    return cut(a, UNBIND, (1,) * a.layout.dims[axis], axis)
+def tensor_split(input, indices_or_sections, dim=0):
+    """Views along dim: so many of (nearly) equal size, or cut before the given places."""
+    cdef Tensor x = need_tensor(input, "tensor_split")
+    cdef int axis = cut_axis(x, dim, "tensor_split")
+    cdef Py_ssize_t size = x.layout.dims[axis], sections, start = 0, place
+    cdef object given = indices_or_sections
+    cdef list sizes = []
+    cdef list parts = []
+    if isinstance(given, Tensor):
+        if given.ndim > 1 or given.dtype.name != "int64":
+            raise RuntimeError(f"tensor_split: expected int64 in at most 1 dimension, got {given.dtype} of shape {given.shape}")
+        given = given.tolist()
+    if PyIndex_Check(given) and not isinstance(given, Tensor):
+        sections = given
+        if sections < 1:
+            raise RuntimeError(f"tensor_split: expected at least 1 section, got {sections}")
+        return by_number(x, sections, size // sections, size % sections, axis)
+    for at in (*given, size):
+        place = max(min(PyNumber_AsSsize_t(at, NULL), size), -size)
+        place += size if place < 0 else 0
+        parts.append((start, max(place - start, 0)))
+        sizes.append(place - start)
+        start = place
+    if min(sizes) >= 0:
+        return by_sizes(x, sizes, axis, "tensor_split")
+    return tuple([narrowed(x, axis, first, length) for first, length in parts])
 
 
-# ---- beside and around
-
-def padded(Tensor x, tuple index, tuple shape, value):
-    """A tensor of `value` with x at the slices `index` (as in slice_axes)."""
-    cdef Tensor out = full(shape, value, dtype=DTYPES[x.dtype_])
-    cdef PyObject* inputs[1]
-    copy_into(slice_axes(out.detach(), index), x)
-    if any_wants_grad(1, fill_one(inputs, x)):
-        attrs = (index, shape, value)
-        record(PAD, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
-    return out
+cdef object split_along(object input, object given, int least, int axis, str name):
+    cdef Tensor x = need_tensor(input, name)
+    if x.layout.ndim < least:
+        raise RuntimeError(f"{name}: expected at least {least} dimensions, got shape {x.shape}")
+    axis = axis if x.layout.ndim > axis else 0
+    if PyIndex_Check(given) and not isinstance(given, Tensor) and (given < 1 or x.layout.dims[axis] % given):
+        raise RuntimeError(f"{name}: dim {axis} of shape {x.shape} does not divide into {given} equal parts")
+    return tensor_split(x, given, axis)
 
 
-def triangle(Tensor x, diagonal, bint lower):
-    """x with zeros above (lower) or below a diagonal of its last two dimensions."""
-    cdef PyObject* arrays[2]
-    cdef PyObject* inputs[1]
-    cdef Py_ssize_t ints[2]
+def hsplit(input, indices_or_sections):
+    """Views along dimension 1 (of a vector: 0): so many of equal size, or cut before the given places."""
+    return split_along(input, indices_or_sections, 1, 1, "hsplit")
+
+
+def vsplit(input, indices_or_sections):
+    """Views along dimension 0: so many of equal size, or cut before the given places."""
+    return split_along(input, indices_or_sections, 2, 0, "vsplit")
+
+
+def dsplit(input, indices_or_sections):
+    """Views along dimension 2: so many of equal size, or cut before the given places."""
+    return split_along(input, indices_or_sections, 3, 2, "dsplit")
+
+
+# ---- first derivatives, as the rules give them
+
+cdef int joined_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """cat and stack: every part of the gradient, as it lies."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef bint drops = node.opcode == STACK
+    cdef int axis = <int> ints[0 if drops else node.n_edges]
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[3]
-    cdef int ndim = x.layout.ndim
-    cdef Layout* layout
-    cdef Tensor out, matrices, flat
-    cdef Tensor a = x
-    if ndim < 2:
-        raise ShapeError(f"{'tril' if lower else 'triu'}: expected at least 2 dimensions, got shape {x.shape}")
-    layout = layout_contiguous_like(x.layout)
-    out = own(tensor_new(layout, x.dtype_))
-    layout_decref(layout)
-    if x.layout.numel:
-        shape[1], shape[2] = x.layout.dims[ndim - 2], x.layout.dims[ndim - 1]
-        shape[0] = x.layout.numel // (shape[1] * shape[2])
-        layout = layout_view(x.layout, 3, shape) if ndim != 2 else NULL
-        if ndim == 2:
-            strides[0], strides[1], strides[2] = 0, strides_of(x.layout)[0], strides_of(x.layout)[1]
-            layout = layout_strided(3, shape, strides)
-        elif layout == NULL:
-            a = own(contiguous_of(x))
-            layout = layout_contiguous(3, shape)
-        matrices = own(tensor_alias(a, layout, a.data))
-        flat = own(tensor_alias(out, layout_contiguous(3, shape), out.data))
-        arrays[0], arrays[1] = <PyObject*> flat, <PyObject*> matrices
-        ints[0], ints[1] = max(-shape[1], min(diagonal, shape[2])), lower
-        run_routine(TRIANGLE_ROUTINE, arrays, 2, ints)
-    if any_wants_grad(1, fill_one(inputs, x)):
-        attrs = (diagonal, lower)
-        record(TRIANGLE, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
-    return out
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t start = 0, size
+    cdef Py_ssize_t step = strides_of(g.layout)[axis] * itemsize_of(g.dtype_)
+    cdef int i, ndim = g.layout.ndim - drops
+    for i in range(ndim):
+        shape[i], strides[i] = g.layout.dims[i + (drops and i >= axis)], strides_of(g.layout)[i + (drops and i >= axis)]
+    for i in range(node.n_edges):
+        size = 1 if drops else ints[i]
+        if node.edges[i].target != NULL:
+            if not drops:
+                shape[axis] = size
+            result[i] = fit(tensor_alias(g, layout_strided(ndim, shape, strides), g.data + start * step), node, i)
+        start += size
+    return 0
+
+
+cdef int cut_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """split and unbind: the gradients of all parts, joined; zeros for parts that were not used."""
+    cdef Layout* full = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef bint drops = node.opcode == UNBIND
+    cdef int axis = <int> ints[1 if drops else node.n_outputs]
+    cdef Tensor out = zeros_of(full.ndim, full.dims, node.edges[0].dtype)
+    cdef Tensor g
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t start = 0
+    cdef int i, k
+    for i in range(full.ndim - drops):
+        strides[i] = strides_of(out.layout)[i + (drops and i >= axis)]
+    for k in range(node.n_outputs):
+        if grads[k] != NULL:
+            g = <Tensor> grads[k]
+            copy_block(out, start * strides_of(out.layout)[axis], g, 0, g.layout.ndim, g.layout.dims, strides, strides_of(g.layout))
+        start += 1 if drops else ints[k]
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[CONCATENATE] = backwards[STACK] = joined_backward
+backwards[PIECES] = backwards[UNBIND] = cut_backward

@@ -13,7 +13,8 @@ from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, lay
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.reduce cimport pair
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
@@ -21,20 +22,19 @@ from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import expand, swap_axes
 from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
-cdef int INV = OPCODES["inv"], SOLVE = OPCODES["solve"], TRIANGULAR = OPCODES["solve_triangular"], DET = OPCODES["det"]
-cdef int LOGABSDET = OPCODES["logabsdet"], CHOLESKY = OPCODES["cholesky"], BAND = OPCODES["band"]
-cdef int R_INVERSE = routine_number("lapack.inverse"), R_SOLVE = routine_number("lapack.solve")
-cdef int R_SOLVE_AGAIN = routine_number("lapack.solve_again"), R_DETERMINANT = routine_number("lapack.determinant")
-cdef int R_CHOLESKY = routine_number("lapack.cholesky"), R_TRIANGLE = routine_number("lapack.solve_triangle")
-cdef int R_BAND = routine_number("lapack.band")
+cdef int INV = row_number("inv"), SOLVE = row_number("solve"), TRIANGULAR = row_number("solve_triangular"), DET = row_number("det")
+cdef int LOGABSDET = row_number("logabsdet"), CHOLESKY = row_number("cholesky"), BAND = row_number("band")
+cdef int R_INVERSE = routine_of("lapack.inverse"), R_SOLVE = routine_of("lapack.solve")
+cdef int R_SOLVE_AGAIN = routine_of("lapack.solve_again"), R_DETERMINANT = routine_of("lapack.determinant")
+cdef int R_CHOLESKY = routine_of("lapack.cholesky"), R_TRIANGLE = routine_of("lapack.solve_triangle")
+cdef int R_BAND = routine_of("lapack.band")
 
 inv_ex_result = namedtuple("inv_ex", "inverse info")
 solve_ex_result = namedtuple("solve_ex", "result info")
 cholesky_ex_result = namedtuple("cholesky_ex", "L info")
 slogdet_result = namedtuple("slogdet", "sign logabsdet")
-cdef object made_of = tuple.__new__             # past the check of a named tuple's arguments
+cdef tuple NOT_ADJOINT = (False,)
 
 
 # ---- what an operation accepts, and room for results
@@ -255,21 +255,20 @@ cdef Tensor solution(Tensor a, Tensor b, PyObject* info):
     factors, pivots = like(a), for_each(a, INT32, last(a, 1))
     arrays[3], arrays[4] = <PyObject*> factors, <PyObject*> pivots
     run_routine(R_SOLVE, arrays, 1, ints)
-    attrs, aux = (False,), ((factors, pivots),)
-    record(SOLVE, <PyObject*> x, 2, inputs, <PyObject*> attrs, <PyObject*> aux)
+    aux = (factors, pivots)
+    record(SOLVE, <PyObject*> x, 2, inputs, <PyObject*> NOT_ADJOINT, <PyObject*> aux)
     return x
 
 
-def solve_again(Tensor a, Tensor b, tuple factors, adjoint):
+def solve_again(Tensor a, Tensor b, Tensor factors, Tensor pivots, adjoint):
     """For rules: A^-1 b (A^-T b if adjoint) with the factors of A that a solution left."""
     cdef Tensor x = like(b)
     cdef PyObject* arrays[4]
     cdef Py_ssize_t ints[1]
-    cdef tuple kept = factors
-    arrays[0], arrays[1], arrays[2], arrays[3] = <PyObject*> kept[0], <PyObject*> kept[1], <PyObject*> b, <PyObject*> x
+    arrays[0], arrays[1], arrays[2], arrays[3] = <PyObject*> factors, <PyObject*> pivots, <PyObject*> b, <PyObject*> x
     ints[0] = 1 if adjoint else 0
     run_routine(R_SOLVE_AGAIN, arrays, 1, ints)
-    record_two(SOLVE, a, b, x, (bool(adjoint),), (factors,))
+    record_two(SOLVE, a, b, x, (bool(adjoint),), (factors, pivots))
     return x
 
 
@@ -384,7 +383,7 @@ def slogdet(A):
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> sign, <PyObject*> out
     run_routine(R_DETERMINANT, arrays)
     record_one(LOGABSDET, a, out)
-    return made_of(slogdet_result, (sign, out))
+    return pair(slogdet_result, sign, out)
 
 
 # ---- factorisations

@@ -7,6 +7,7 @@ not. methods.py makes methods of them, the package's front functions.
 from collections import namedtuple
 from importlib import import_module
 
+from .choose import where
 from .tensor import Tensor
 
 
@@ -42,7 +43,7 @@ def slogdet(input: Tensor):
 def logdet(input: Tensor) -> Tensor:
     """The logarithms of determinants: -inf for 0, NaN for negative ones."""
     sign, logarithm = _l.slogdet(input)
-    return logarithm.masked_fill(sign < 0, float("nan"))
+    return where(sign < 0, float("nan"), logarithm)
 
 
 def inverse(input: Tensor) -> Tensor:

@@ -8,12 +8,12 @@ from collections import namedtuple
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, reduce
 from .creation import eye, full, zeros
-from .decompositions import eigh, eigvalsh, least_squares, lu_factor_ex, permutation_matrix, svd, svdvals
+from .decompositions import eigh, eigvalsh, least_squares, lu_factor, permutation_matrix, svd, svdvals
 from .gradients import FUNCTIONS
 from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
 from .modes import no_grad
 from .products import matmul
-from .selection import where
+from .choose import where
 from .shape import expand, movedim, permute, reshape, squeeze, swap_axes, unsqueeze
 from .tensor import Tensor
 
@@ -38,13 +38,13 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """(sum |x| ** ord) ** (1 / ord) over `dim`, or over all elements; ord inf: the largest, -inf: the smallest |x|, 0: the number of
     non-zeros. The gradient of a norm of 0 is 0.
     """
+    if dtype is None and isinstance(x, Tensor) and x.is_floating_point() and (ord == 2 or ord == 1):
+        return reduce.norm(x, ord, dim, keepdim)
     x = _floats(x, "linalg.vector_norm", dtype)
-    if isinstance(ord, (str, bool)) or not isinstance(ord, (int, float)):
+    if type(ord) is not int and not isinstance(ord, float):
         raise TypeError(f"linalg.vector_norm: expected ord to be a number, got {ord!r}")
-    if dim == () or dim == []:
-        dim = None
-    if not x.numel() and (ord < 0 or ord == INF):
-        for d in range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim:
+    if (ord < 0 or ord == INF) and not x.numel():
+        for d in range(x.ndim) if dim is None or dim in ((), []) else (dim,) if isinstance(dim, int) else dim:
             if not x.shape[d]:
                 raise ShapeError(f"linalg.vector_norm: the norm of order {ord} of nothing is not defined, and dimension {d} of shape "
                                  f"{tuple(x.shape)} is empty")
@@ -59,7 +59,7 @@ def _two_dims(x, dim, name):
     for d in dim:
         if not -x.ndim <= d < x.ndim:
             raise IndexError(f"{name}: dim {d} is out of range for a tensor of shape {tuple(x.shape)}")
-    a, b = (d % x.ndim for d in dim)
+    a, b = dim[0] % x.ndim, dim[1] % x.ndim
     if a == b:
         raise ShapeError(f"{name}: dims must be different, got {dim}")
     return a, b
@@ -75,6 +75,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     1, -1 (largest, smallest sum of a column of |A|), inf, -inf (of a row)."""
     name = "linalg.matrix_norm"
     A = _floats(A, name, dtype)
+    if ord == "fro" and A.ndim == 2 and dim == (-2, -1):
+        return reduce.norm(A, 2, None, keepdim)
     rows, cols = _two_dims(A, dim, name)
     if ord == "fro":
         return reduce.norm(A, 2, (rows, cols), keepdim)
@@ -100,6 +102,8 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     2-norm of all elements."""
     if not isinstance(A, Tensor):
         raise TypeError(f"linalg.norm: expected a Tensor, got {type(A).__name__}")
+    if ord is None and dtype is None and A.is_floating_point():
+        return reduce.norm(A, 2, dim, keepdim)
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dim is None and A.ndim not in (1, 2):
@@ -152,7 +156,8 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
                 vh = swap_axes(u)
             else:
                 u, s, vh = svd(a, False)
-            usable = elementwise.abs(s) > _cutoff(elementwise.abs(s), A.shape, atol, rtol)
+            size = elementwise.abs(s) if hermitian else s
+            usable = size > _cutoff(size, A.shape, atol, rtol)
             inverse = where(usable, 1 / where(usable, s, 1), 0)
             out = matmul(swap_axes(vh) * unsqueeze(inverse, -2), swap_axes(u))
     return record_row("pinv", (A,), out, (atol, rtol, hermitian))
@@ -210,7 +215,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 def lu(A, *, pivot=True):
     """(P, L, U) with A = P L U, for A (..., m, n): a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
-    factors, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    factors, pivots = lu_factor(A, pivot=pivot)
     return lu_result(*lu_unpack(factors, pivots))
 
 

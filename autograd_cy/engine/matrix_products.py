@@ -13,7 +13,7 @@ from .joins import stack
 from .named_products import addmm, bmm, cross_rows, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
 from .products import matmul
 from .reduce import norm
-from .selection import where
+from .choose import where
 from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
 
@@ -46,14 +46,16 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimension of both; a product with a number if either has no dimension."""
-    _need("inner", input, other)
-    if not input.ndim or not other.ndim:
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        _need("inner", input, other)
+    m, n = input.ndim, other.ndim
+    if not m or not n:
         return input * other
-    if input.ndim == other.ndim == 1 and input.shape == other.shape:
-        return dot(input, other)
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last dimensions of shapes {tuple(input.shape)} and {tuple(other.shape)} differ")
-    return tensordot(input, other, ((-1,), (-1,)))
+    if n == 1:
+        return dot(input, other) if m == 1 else matmul(input, other)
+    return matmul(input, other.mT) if n == 2 else tensordot(input, other, ((-1,), (-1,)))
 
 
 ger = outer
@@ -139,7 +141,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, in the order that costs least."""
     if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
         matrices = tuple(matrices[0])
-    _dims("chain_matmul", *((x, 2) for x in matrices))
+    _dims("chain_matmul", *[(x, 2) for x in matrices])
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
@@ -148,13 +150,19 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
 
     Raises ValueError where their sizes differ (1 broadcasts).
     """
-    _need("tensordot", a, b)
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        _need("tensordot", a, b)
     if not isinstance(dims, int):
-        dims = tuple((d,) if isinstance(d, int) else tuple(d.tolist() if isinstance(d, Tensor) else d) for d in dims)
+        ours, theirs = dims
+        dims = _ints(ours), _ints(theirs)
     try:
         return einsum(_tensordot_equation(a.ndim, b.ndim, dims), a, b)
     except ShapeError:
         raise ShapeError(f"tensordot: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit for dims={dims}") from None
+
+
+def _ints(dims):
+    return (dims,) if isinstance(dims, int) else tuple(dims.tolist() if isinstance(dims, Tensor) else dims)
 
 
 @lru_cache
@@ -217,21 +225,23 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode="use_mm_for_eucli
     """The p-norms of all differences between rows of x1 (..., P, M) and of x2 (..., R, M): (..., P, R). The gradient of a distance of 0
     is 0. Euclidean distances of more than 25 rows are made from a matrix product, unless compute_mode says "donot_use...".
     """
-    _need("cdist", x1, x2)
-    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+    if not isinstance(x1, Tensor) or not isinstance(x2, Tensor):
+        _need("cdist", x1, x2)
+    ours, theirs = x1.shape, x2.shape
+    if len(ours) < 2 or len(theirs) < 2 or ours[-1] != theirs[-1]:
         raise ShapeError(f"cdist: expected rows of one length, got shapes {tuple(x1.shape)} and {tuple(x2.shape)}")
     if p < 0:
         raise ShapeError(f"cdist: p must be non-negative, got {p}")
     if not x1.is_floating_point() or not x2.is_floating_point():
         raise TypeError(f"cdist: expected floating-point tensors, got {x1.dtype.name} and {x2.dtype.name}")
-    if p == 2 and compute_mode in (None, 0, "use_mm_for_euclid_dist_if_necessary") and (x1.shape[-2] > 25 or x2.shape[-2] > 25) \
+    if p == 2 and (ours[-2] > 25 or theirs[-2] > 25) and compute_mode in (None, 0, "use_mm_for_euclid_dist_if_necessary") \
             or compute_mode in (1, "use_mm_for_euclid_dist"):
-        middle = x1.detach().mean(-2, True) if x1.shape[-2] else 0
+        middle = x1.detach().mean(-2, True) if ours[-2] else 0
         a, b = x1 - middle, x2 - middle                       # small numbers cancel less
         square = (a * a).sum(-1, True) + unsqueeze((b * b).sum(-1), -2) - 2 * matmul(a, b.mT)
         apart = square > 0
         return where(apart, where(apart, square, 1).sqrt(), 0)
-    if not x1.shape[-1]:
+    if not ours[-1]:
         return unsqueeze(x1.sum(-1), -1) + unsqueeze(x2.sum(-1), -2)
     return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
 
@@ -242,10 +252,10 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if p < 0:
         raise ShapeError(f"pdist: p must be non-negative, got {p}")
     n = input.shape[0]
+    if n < 2 or not input.shape[1]:
+        return full((n * (n - 1) // 2,), 0.0, dtype=input.dtype)
     first = [i for i in range(n) for _ in range(i + 1, n)]
     second = [j for i in range(n) for j in range(i + 1, n)]
-    if not first or not input.shape[1]:
-        return full((len(first),), 0.0, dtype=input.dtype)
     return norm(input[first] - input[second], p, -1)
 
 
@@ -260,6 +270,10 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
     if not x.is_floating_point():
         x = x.float()
     n = x.shape[1]
+    if fweights is None and aweights is None:
+        centred = x - x.mean(1, True)
+        out = matmul(centred, centred.mT) / float(max(n - correction, 0))
+        return out if input.ndim == 2 else reshape(out, ())
     weights = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is None:
@@ -269,16 +283,14 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
         if name == "fweights" and given.is_floating_point():
             raise RuntimeError(f"cov: expected fweights to have an integral dtype, got {given.dtype.name}")
         weights = given.to(x.dtype) if weights is None else weights * given
-    total = n if weights is None else weights.sum()
-    mean = x.mean(1, True) if weights is None else (x * weights).sum(1, True) / total
+    total = weights.sum()
+    mean = (x * weights).sum(1, True) / total
     if aweights is None or correction == 0:
         freedom = total - correction
     else:
         freedom = total - correction * (weights * aweights).sum() / total
     centred = x - mean
-    freedom = max(freedom, 0) if not isinstance(freedom, Tensor) else freedom.clamp(min=0)
-    product = matmul(centred if weights is None else centred * weights, centred.mT)
-    out = product / (freedom if isinstance(freedom, Tensor) else full((), float(freedom), dtype=x.dtype))
+    out = matmul(centred * weights, centred.mT) / freedom.clamp(min=0)
     return out if input.ndim == 2 else reshape(out, ())
 
 
@@ -288,7 +300,7 @@ def corrcoef(input: Tensor) -> Tensor:
     c = cov(input)
     if not c.ndim:
         return c / c
-    d = reshape(c, (c.numel(),))[::c.shape[0] + 1].sqrt()
+    d = c.diagonal().sqrt()
     return (c / unsqueeze(d, 1) / d).clamp(-1, 1)
 
 
@@ -296,18 +308,20 @@ def corrcoef(input: Tensor) -> Tensor:
 
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross products along a dimension of size 3; other dimensions broadcast."""
-    _need("linalg.cross", input, other)
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        _need("linalg.cross", input, other)
     if input.ndim != other.ndim:
         raise ShapeError(f"linalg.cross: inputs must have the same number of dimensions, got shapes {tuple(input.shape)} and "
                          f"{tuple(other.shape)}")
     axis = _axis(dim, input, "linalg.cross")
-    if input.shape[axis] != 3 or other.shape[axis] != 3:
+    ours, theirs = input.shape, other.shape
+    if ours[axis] != 3 or theirs[axis] != 3:
         raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3, got shapes {tuple(input.shape)} and "
                          f"{tuple(other.shape)}")
-    if input.dtype != other.dtype:
+    if input.dtype is not other.dtype:
         raise RuntimeError(f"linalg.cross: inputs must have one dtype, got {input.dtype.name} and {other.dtype.name}")
     a, b = (input, other) if axis == input.ndim - 1 else (movedim(input, axis, -1), movedim(other, axis, -1))
-    if a.shape != b.shape:
+    if ours != theirs:
         shape = [m if n == 1 else n for m, n in zip(a.shape, b.shape, strict=True)]
         a, b = expand(a, shape), expand(b, shape)
     out = cross_rows(a, b)

@@ -3,49 +3,22 @@
 Relies on every module of operations. The package's __init__ imports it; functions and methods are the same objects.
 """
 
-import copy
-
-from ..array.dtypes import DTYPES, DType, as_dtype
+from ..array.dtypes import DTYPES, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..ops import TABLE
 from . import (
-    arrange, backward, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
+    arrange, backward, blocks, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
     making, manners, matrix_products, named_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting,
     statistics, types, windows,
 )
 from .devices import CPU
 from .gradients import FUNCTIONS
-from .selection import clamp, clamp_, masked_fill, masked_fill_, where
+from .choose import add, add_, clamp, clamp_, isclose, masked_fill, masked_fill_, prelu, sub, sub_, where
 from .tensor import Tensor, put_into_type
 
 
 # ---- arithmetic with PyTorch's extra arguments
-
-def _times(other, alpha):
-    """alpha * other, of a tensor or a number."""
-    return other if alpha == 1 else elementwise.mul(other, alpha) if isinstance(other, Tensor) else other * alpha
-
-
-def add(input, other, *, alpha=1):
-    """a + alpha * b."""
-    return elementwise.add(input, _times(other, alpha))
-
-
-def sub(input, other, *, alpha=1):
-    """a - alpha * b."""
-    return elementwise.sub(input, _times(other, alpha))
-
-
-def add_(input, other, *, alpha=1):
-    """In place: a + alpha * b."""
-    return elementwise.add_(input, _times(other, alpha))
-
-
-def sub_(input, other, *, alpha=1):
-    """In place: a - alpha * b."""
-    return elementwise.sub_(input, _times(other, alpha))
-
 
 def div(input, other, *, rounding_mode=None):
     """a / b; rounding_mode "floor" or "trunc" rounds the quotient."""
@@ -69,16 +42,6 @@ def div_(input, other, *, rounding_mode=None):
 
 # ---- in place, filled
 
-def fill_(self, value):
-    """Every element set to `value`."""
-    return copies.copy_(self, value)
-
-
-def zero_(self):
-    """Every element set to 0."""
-    return copies.copy_(self, 0)
-
-
 def uniform_(self, a=0.0, b=1.0, *, generator=None):
     """Every element drawn uniformly from [a, b)."""
     return random.random_fill(self, generator, "uniform", a, b)
@@ -95,23 +58,6 @@ def detach_(self):
 
 
 # ---- conversions
-
-def to(self, *args, dtype=None, copy=False, **ignored):
-    """In another dtype: to(ag.float64), to(other_tensor), to(dtype=...). Devices ("cpu") are accepted and ignored."""
-    for arg in args:
-        if isinstance(arg, DType):
-            dtype = arg
-        elif isinstance(arg, Tensor):
-            dtype = arg.dtype
-        elif arg is None or isinstance(arg, bool) or isinstance(arg, str) and arg.partition(":")[0] == "cpu":    # a bool: non_blocking
-            continue
-        elif isinstance(arg, str) and arg.partition(":")[0] in ("cuda", "mps", "xpu", "meta"):
-            raise RuntimeError(f"to: autograd_cy computes on the CPU only, got {arg!r}")
-        else:
-            dtype = as_dtype(arg)
-    out = self if dtype is None else shape.convert(self, as_dtype(dtype))
-    return shape.clone(out) if copy and out is self else out
-
 
 def _converter(dtype):
     def convert(self):
@@ -137,26 +83,6 @@ def type_as(self, other):
     return shape.convert(self, other.dtype)
 
 
-def view_as(self, other):
-    """A view in the shape of `other`."""
-    return shape.view(self, other.shape)
-
-
-def reshape_as(self, other):
-    """In the shape of `other`."""
-    return shape.reshape(self, other.shape)
-
-
-def expand_as(self, other):
-    """Expanded to the shape of `other`."""
-    return shape.expand(self, other.shape)
-
-
-def broadcast_to(input, size):
-    """Expanded to a shape, without copying."""
-    return shape.expand(input, tuple(size))
-
-
 # ---- Python's protocols
 
 def _copied(self):
@@ -171,7 +97,7 @@ def __deepcopy__(self, memo):
     made = _rebuild(type(self), copies.copied_with_storage(self, memo), self.requires_grad)
     memo[id(self)] = made
     if self.grad is not None:
-        made.grad = copy.deepcopy(self.grad, memo)
+        made.grad = self.grad.__deepcopy__(memo)
     return made
 
 
@@ -245,10 +171,10 @@ UNARY = [name for name in _ELEMENTWISE if TABLE[name].inputs == ("x",) and TABLE
 METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
-    add, sub, add_, sub_, div, div_, fill_, zero_, uniform_, normal_, detach_, to, type_as, view_as, reshape_as, expand_as,
-    broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
+    add, sub, add_, sub_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, shape.view_as,
+    shape.reshape_as, shape.expand_as, shape.broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
-    composed.isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, composed.prelu, composed.float_power,
+    isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, prelu, composed.float_power,
     composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
@@ -262,7 +188,7 @@ METHODS |= {f.__name__: f for f in (
     random.bernoulli,
     scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
     sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
-    reduce.nansum, statistics.nanmean, statistics.count_nonzero, statistics.aminmax, statistics.quantile, statistics.nanquantile,
+    reduce.nansum, scans.nanmean, statistics.count_nonzero, scans.aminmax, statistics.quantile, statistics.nanquantile,
     statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
     statistics.diff,
 )}
@@ -299,19 +225,19 @@ METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
 
 METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
-    arrange.repeat, arrange.tile, arrange.repeat_interleave, arrange.flip, arrange.fliplr, arrange.flipud, arrange.roll, arrange.rot90,
-    arrange.ravel, arrange.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, arrange.diag, arrange.diag_embed, arrange.diagflat,
-    arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, arrange.tril, arrange.triu, arrange.tril_, arrange.triu_,
+    blocks.repeat, blocks.tile, arrange.repeat_interleave, blocks.flip, arrange.fliplr, arrange.flipud, blocks.roll, blocks.rot90,
+    shape.ravel, joins.tensor_split, joins.hsplit, joins.vsplit, joins.dsplit, windows.diag, windows.diag_embed, arrange.diagflat,
+    arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, blocks.tril, blocks.triu, arrange.tril_, arrange.triu_,
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
     gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
     gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
-    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, indexing.take,
-    indexing.take_along_dim,
-    indexing.put, indexing.put_, indexing.masked_select, indexing.masked_scatter, indexing.masked_scatter_,
+    indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, index.take,
+    gather.take_along_dim,
+    indexing.put, indexing.put_, index.masked_select, indexing.masked_scatter, index.masked_scatter_,
     *making.METHODS, *manners.METHODS,
 )}
 METHODS |= {f.__name__: f for f in (
-    composed.dist, composed.clamp_min, composed.clamp_max, composed.clamp_min_, composed.clamp_max_, composed.sum_to_size,
+    composed.dist, choose.clamp_min, choose.clamp_max, composed.clamp_min_, composed.clamp_max_, composed.sum_to_size,
     composed.fill_diagonal_,
 )}
 METHODS |= {"moveaxis": shape.movedim, "swapdims": shape.transpose, "swapaxes_": arrange.transpose_, "swapdims_": arrange.transpose_,
@@ -338,7 +264,8 @@ FUNCTIONS.update({
     "index_fill": index.index_fill, "as_strided": windows.strided_copy, "as_strided_back": windows.as_strided_back,
     "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
     "cross_entropy_back": losses.cross_entropy_back, "output_shapes": joins.output_shapes, "clone": shape.clone,
-    "diagonal_back": windows.diagonal_back, "unfold_back": windows.unfold_back, "triangle": joins.triangle, "stack": joins.stack,
+    "diagonal_back": windows.diagonal_back, "unfold_back": windows.unfold_back, "triangle": blocks.triangle, "stack": joins.stack,
+    "diagonal": windows.diagonal, "unbind": joins.unbind, "flip": blocks.flip, "roll": blocks.roll, "pad": blocks.padded,
     "scatter_kept": indexing.scatter_kept, "index_kept": indexing.index_kept, "scatter_zero": gather.scatter_zero,
     "scatter_dx": indexing.scatter_dx, "scatter_dv": indexing.scatter_dv,
     "embedding_back": indexing.embedding_back,

@@ -6,24 +6,23 @@ from cpython.object cimport PyObject
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
-    Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, shape_tuple, strides_of,
+    Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, strides_of,
 )
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.routines cimport run_routine
-from autograd_cy.engine.shape cimport need_tensor, own, reshape_to
+from autograd_cy.engine.routines cimport row_number, run_routine
+from autograd_cy.engine.shape cimport need_tensor, own, read_shape, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
 
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.products import matmul
-from autograd_cy.engine.shape import unsqueeze
-from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.engine.shape import reshape
 from autograd_cy.kernels.table import routine_number
 
-cdef int ADD = OPCODES["add"], MUL = OPCODES["mul"], TRACE = OPCODES["trace"], CROSS = OPCODES["cross"]
+cdef int ADD = row_number("add"), MUL = row_number("mul"), TRACE = row_number("trace"), CROSS = row_number("cross")
 cdef int R_CROSS = -1         # the routine, once it is needed
-cdef object MATMUL_FUNCTION = matmul
+cdef object MATMUL_FUNCTION = matmul, RESHAPE_FUNCTION = reshape
 
 
 cdef int check_dims(object a, int ndim_a, object b, int ndim_b, str name, bint any_dtype=False) except -1:
@@ -70,7 +69,7 @@ def dot(input, tensor):
     check_dims(input, 1, tensor, 1, "dot")
     if (<Tensor> input).layout.dims[0] != (<Tensor> tensor).layout.dims[0]:
         unfit(input, tensor, "dot")
-    return reshape_to(matmul_recorded(unsqueeze(<Tensor> input, 0), as_column(<Tensor> tensor)), 0, NULL)
+    return reshape_to(matmul_recorded(as_row(<Tensor> input), as_column(<Tensor> tensor)), 0, NULL)
 
 
 cdef object times(Tensor a, Tensor b):
@@ -152,7 +151,44 @@ def cross_rows(Tensor a, Tensor b):
 
 # ---- einsum: what einsum.py planned
 
-cdef dict plans = {}          # (equation, shapes) -> steps
+cdef dict plans = {}          # equation -> [(the shapes of the operands, steps)]
+
+cdef enum:
+    MANY_SHAPES = 16          # of one equation
+
+
+cdef bint have_shapes(list operands, tuple shapes) except -1:
+    cdef Layout* layout
+    cdef tuple shape
+    cdef Py_ssize_t k
+    cdef int i
+    if len(operands) != len(shapes):
+        return False
+    for k in range(len(shapes)):
+        layout, shape = (<Tensor> operands[k]).layout, shapes[k]
+        if layout.ndim != len(shape):
+            return False
+        for i in range(layout.ndim):
+            if layout.dims[i] != <Py_ssize_t> shape[i]:
+                return False
+    return True
+
+
+cdef list steps_for(str equation, list operands):
+    cdef list known = plans.get(equation)
+    if known is not None:
+        for shapes, steps in known:
+            if have_shapes(operands, shapes):
+                return steps
+    from .einsum import plan
+    shapes = tuple([x.shape for x in operands])
+    steps = plan(equation, *shapes)
+    if known is None or len(known) >= MANY_SHAPES:
+        if len(plans) >= 1024:
+            plans.clear()
+        known = plans[equation] = []
+    known.append((shapes, steps))
+    return steps
 
 
 def einsum(*args):
@@ -164,42 +200,41 @@ def einsum(*args):
 
     Raises ValueError where the equation is wrong or does not fit the shapes, RuntimeError for operands of several dtypes.
     """
-    cdef list values
-    cdef tuple key
+    cdef list values = []
+    cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Py_ssize_t n = len(args), i
     if n < 2 or type(args[0]) is not str or not is_tensor(<PyObject*> args[1]):
         from .einsum import operands_of
         args = operands_of(args)
         n = len(args)
-    values = []
     for i in range(1, n):
         if not is_tensor(<PyObject*> args[i]):
             raise TypeError(f"einsum: expected tensors as operands, got {type(args[i]).__name__}")
         if (<Tensor> args[i]).dtype_ != (<Tensor> args[1]).dtype_:
             raise DTypeError(f"einsum: expected operands of one dtype, got {args[1].dtype.name} and {args[i].dtype.name}")
         values.append(args[i])
-    if n == 3:
-        key = (args[0], shape_tuple((<Tensor> args[1]).layout), shape_tuple((<Tensor> args[2]).layout))
-    else:
-        key = (args[0], *[x.shape for x in values])
-    steps = plans.get(key)
-    if steps is None:
-        from .einsum import plan
-        if len(plans) >= 1024:
-            plans.clear()
-        steps = plans[key] = plan(*key)
-    for function, first, second, more in steps:
-        if second < 0:
-            values.append(function(values[<Py_ssize_t> first]) if more is None else function(values[<Py_ssize_t> first], *more))
-        elif function is MATMUL_FUNCTION:
-            values.append(matmul_recorded(<Tensor> values[<Py_ssize_t> first], <Tensor> values[<Py_ssize_t> second]))
+    for function, first, second, more in steps_for(args[0], values):
+        a = values[<Py_ssize_t> first]
+        if second >= 0:
+            b = values[<Py_ssize_t> second]
+            values.append(matmul_recorded(<Tensor> a, <Tensor> b) if function is MATMUL_FUNCTION else times(<Tensor> a, <Tensor> b))
+        elif function is RESHAPE_FUNCTION:
+            values.append(reshape_to(<Tensor> a, read_shape((<tuple> more)[0], sizes, "einsum"), sizes))
         else:
-            values.append(times(<Tensor> values[<Py_ssize_t> first], <Tensor> values[<Py_ssize_t> second]))
+            values.append(function(a) if more is None else function(a, *more))
     return values[len(values) - 1]
 
 
 cdef Tensor as_column(Tensor x):
-    return unsqueeze(x, 1)
+    cdef Py_ssize_t shape[2]
+    shape[0], shape[1] = x.layout.dims[0], 1
+    return reshape_to(x, 2, shape)
+
+
+cdef Tensor as_row(Tensor x):
+    cdef Py_ssize_t shape[2]
+    shape[0], shape[1] = 1, x.layout.dims[0]
+    return reshape_to(x, 2, shape)
 
 
 cdef object as_vector(Tensor x):

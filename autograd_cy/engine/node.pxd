@@ -61,7 +61,7 @@ cdef class Node:
     cdef long long seq                # order of creation; every edge leads to a smaller one
     cdef Edge* edges
     cdef Saved* saved
-    cdef PyObject* attrs              # tuple, or NULL
+    cdef PyObject* attrs              # tuple, or NULL: none, or integers behind the edges (attributes_of)
     cdef PyObject* extra              # tuple of aux values that the rule needs, or NULL
     cdef PyObject* watchers           # Watchers: whatever few nodes have; or NULL
     cdef PyObject* code               # where the user's code made it: code object and instruction offset
@@ -121,7 +121,19 @@ cdef inline PyObject* node_new(int opcode, int n_edges, unsigned int mask) excep
 
 cdef inline PyObject* node_bare(int opcode, int n_edges, unsigned int mask) except NULL:
     """As node_new, but the caller sets every edge at once."""
-    cdef Py_ssize_t room = EDGE_WORDS * n_edges + SAVED_WORDS * ag_bits[mask & 31]
+    return node_of_size(opcode, n_edges, EDGE_WORDS * n_edges + SAVED_WORDS * ag_bits[mask & 31])
+
+
+cdef inline PyObject* node_with_ints(int opcode, int n_edges, int n, const Py_ssize_t* ints) except NULL:
+    """As node_bare, with attributes that are integers (Row.ints): a tuple of them is made when somebody asks."""
+    cdef PyObject* o = node_of_size(opcode, n_edges, EDGE_WORDS * n_edges + n)
+    cdef int i
+    for i in range(n):
+        (<Py_ssize_t*> (<Node> o).saved)[i] = ints[i]
+    return o
+
+
+cdef inline PyObject* node_of_size(int opcode, int n_edges, Py_ssize_t room) except NULL:
     cdef PyObject* o
     if room < FREE_ROOMS and free_nodes.first[room] != NULL:
         o = free_nodes.first[room]
@@ -172,6 +184,9 @@ cdef inline void node_release_saved(Node node) noexcept:
         node.extra = NULL
         Py_DECREF(<object> extra)
 
+
+# The attributes, a tuple that the node keeps.
+cdef tuple attributes_of(Node node)
 
 cdef str node_line(Node node)
 cdef str node_description(Node node)

@@ -11,7 +11,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from autograd_cy.array.layout cimport layout_decref, shape_tuple
+from autograd_cy.array.layout cimport layout_decref, shape_tuple, tuple_of
 from autograd_cy.engine.object cimport (
     PyObject_GC_Del, PyTypeObject, ag_gc_new_var, ag_line_of, ag_place, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
 )
@@ -27,11 +27,17 @@ NUMBERS = {SAVED_FLOAT: float, SAVED_INT: int, SAVED_BOOL: bool}
 cdef enum:
     MAX_FREE_NODES = 65536    # kept for reuse
     CODE_CACHE = 256
+    MAX_OPS = 512
     MAX_NAMED = 4             # inputs that a row names, hence bits of a node's mask
 
 cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
 cdef bint draining = False
 at_record.mode = RECORD_LINES
+# Of every row: Row.ints, and whether a tuple comes before them.
+cdef signed char INTS[MAX_OPS]
+cdef bint TUPLE_FIRST[MAX_OPS]
+for _i, _row in enumerate(TABLE.values()):
+    INTS[_i], TUPLE_FIRST[_i] = _row.ints, len(_row.attrs) > _row.ints
 cdef int CUSTOM_ = CUSTOM
 
 
@@ -95,7 +101,7 @@ cdef class Node:
     def attributes(self):
         """The operation's attributes by name; the reduction of an elementwise loss among them."""
         names = TABLE[NAMES[self.opcode]].attrs
-        found = {} if self.attrs == NULL else dict(zip(names, <object> self.attrs))
+        found = dict(zip(names, attributes_of(self)))
         if self.reduction != NO_REDUCTION:
             found["reduction"] = "mean" if self.reduction == MEAN_REDUCTION else "sum"
         return found
@@ -115,6 +121,24 @@ cdef class Node:
 
 
 node_type = <PyTypeObject*> Node
+
+
+cdef tuple attributes_of(Node node):
+    cdef tuple made = ()
+    cdef int n, first
+    if node.attrs == NULL:
+        if INTS[node.opcode] < 0:
+            return made
+        n = <int> (node.room - EDGE_WORDS * node.n_edges)
+        first = n - INTS[node.opcode]
+        if not TUPLE_FIRST[node.opcode]:
+            first = 0
+        made = tuple_of(n - first, <Py_ssize_t*> node.saved + first)
+        if TUPLE_FIRST[node.opcode]:
+            made = (tuple_of(first, <Py_ssize_t*> node.saved),) + made
+        Py_INCREF(made)
+        node.attrs = <PyObject*> made
+    return <tuple> node.attrs
 
 
 cdef PyObject* node_grow(Py_ssize_t room) except NULL:

@@ -17,7 +17,7 @@ from .modes import is_grad_enabled
 from .reduce import mean
 from .routines import call_routine
 from .rows import packed, record_row
-from .selection import where
+from .choose import where
 from .tensor import Tensor
 
 INF = float("inf")

@@ -23,7 +23,7 @@ from autograd_cy.kernels.table cimport ALL_VECTORS, K, LAST_SCALAR, REDUCE_SUM, 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy import ops
 from autograd_cy.engine.gradients import rule_gradients, saved_value
-from autograd_cy.engine.shape import reshape, squeeze, unsqueeze
+from autograd_cy.engine.shape import squeeze, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int MATMUL = OPCODES["matmul"], LINEAR = OPCODES["linear"]
@@ -193,7 +193,7 @@ def matmul(a, b):
     cdef Tensor y = own(as_operand_tensor(<PyObject*> b, -1))
     cdef Tensor out
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t rows
+    cdef Py_ssize_t flat[2]
     cdef int i
     check_operands(x, y, "matmul")
     if x.layout.ndim == 2 and y.layout.ndim == 2:
@@ -202,7 +202,7 @@ def matmul(a, b):
         if x.layout.dims[0] != y.layout.dims[y.layout.ndim - 2 if y.layout.ndim > 1 else 0]:
             raise ShapeError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
         if y.layout.ndim == 1:
-            return reshape(matmul_recorded(unsqueeze(x, 0), unsqueeze(y, 1)), ())
+            return reshape_to(matmul_recorded(unsqueeze(x, 0), unsqueeze(y, 1)), 0, NULL)
         return squeeze(matmul(unsqueeze(x, 0), y), -2)
     if y.layout.ndim == 1:
         if x.layout.dims[x.layout.ndim - 1] != y.layout.dims[0]:
@@ -210,11 +210,10 @@ def matmul(a, b):
         return squeeze(matmul(x, unsqueeze(y, 1)), -1)
     if y.layout.ndim == 2 and x.layout.ndim > 2:
         # One large product instead of a batch, and no batch of gradients to sum for b.
-        rows = 1
         for i in range(x.layout.ndim - 1):
             shape[i] = x.layout.dims[i]
-            rows *= shape[i]
-        out = matmul_recorded(reshape(x, (rows, x.layout.dims[x.layout.ndim - 1])), y)
+        flat[0], flat[1] = product_of(shape, x.layout.ndim - 1), x.layout.dims[x.layout.ndim - 1]
+        out = matmul_recorded(reshape_to(x, 2, flat), y)
         shape[x.layout.ndim - 1] = out.layout.dims[1]
         return reshape_to(out, x.layout.ndim, shape)
     return matmul_recorded(x, y)
@@ -260,6 +259,7 @@ def linear_of(self, input):
 
 cdef object linear_any(Tensor x, Tensor w, PyObject* bias):
     cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t flat[2]
     cdef Tensor out
     cdef int i
     if x.layout.ndim == 2 and w.layout.ndim == 2 and x.dtype_ == w.dtype_ and x.dtype_ <= FLOAT64 \
@@ -276,7 +276,8 @@ cdef object linear_any(Tensor x, Tensor w, PyObject* bias):
         return own(linear_rows(x, w, bias))
     for i in range(x.layout.ndim):
         shape[i] = x.layout.dims[i]
-    out = linear_any(reshape(x, (product_of(shape, x.layout.ndim - 1), x.layout.dims[x.layout.ndim - 1])), w, bias)
+    flat[0], flat[1] = product_of(shape, x.layout.ndim - 1), x.layout.dims[x.layout.ndim - 1]
+    out = linear_any(reshape_to(x, 2, flat), w, bias)
     shape[x.layout.ndim - 1] = w.layout.dims[0]
     return reshape_to(out, x.layout.ndim, shape)
 

@@ -15,21 +15,19 @@ from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, Saved
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
-    K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM,
-    REDUCE_PROD, REDUCE_SUM, REDUCE_VAR,
+    ALL_VECTORS, K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN,
+    REDUCE_NORM, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, run_loop,
 )
 
+from autograd_cy import ops
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.elementwise import maximum, minimum, sqrt
+from autograd_cy.engine.elementwise import maximum, minimum
 from autograd_cy.engine.gradients import rule_gradient
-from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.shape import convert, expand, unsqueeze
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
 cdef extern from *:
     """
@@ -45,11 +43,11 @@ cdef extern from *:
     """
     object ag_pair(object type, object first, object second)
 
-cdef int SUM = OPCODES["sum"], MEAN = OPCODES["mean"], PROD = OPCODES["prod"], AMAX = OPCODES["amax"], AMIN = OPCODES["amin"]
-cdef int MAX = OPCODES["max"], MIN = OPCODES["min"], VAR = OPCODES["var"], STD = OPCODES["std"]
-cdef int LOGSUMEXP = OPCODES["logsumexp"], NORM = OPCODES["norm"], SOFTMAX = OPCODES["softmax"]
-cdef int NANSUM = OPCODES["nansum"], SUM_WITHOUT_NAN = routine_number("scans.nansum"), SOFTMAX_ALONG = routine_number("rows.softmax")
-cdef int LOG_SOFTMAX = OPCODES["log_softmax"]
+cdef int SUM = row_number("sum"), MEAN = row_number("mean"), PROD = row_number("prod"), AMAX = row_number("amax"), AMIN = row_number("amin")
+cdef int MAX = row_number("max"), MIN = row_number("min"), VAR = row_number("var"), STD = row_number("std")
+cdef int LOGSUMEXP = row_number("logsumexp"), NORM = row_number("norm"), SOFTMAX = row_number("softmax")
+cdef int NANSUM = row_number("nansum"), SUM_WITHOUT_NAN = routine_of("scans.nansum"), SOFTMAX_ALONG = routine_of("rows.softmax")
+cdef int LOG_SOFTMAX = row_number("log_softmax"), SQRT_LOOP = ops.loop_id("sqrt")
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 cdef object pair(object kind, object first, object second):
@@ -63,6 +61,7 @@ cdef object UNSET = object()
 
 cdef tuple dims_of(object dim, int ndim, str name):
     """The dimensions to reduce: all for None or (), else one or several, without repetition, ascending."""
+    cdef unsigned long long mask = 0
     cdef int axis
     if dim is None:
         return ALL_DIMS[ndim]
@@ -72,10 +71,12 @@ cdef tuple dims_of(object dim, int ndim, str name):
     if isinstance(dim, (tuple, list)):
         if not dim:
             return ALL_DIMS[ndim]
-        found = sorted([axis_of(d, ndim, name) for d in dim])
-        if len(set(found)) != len(found):
-            raise ShapeError(f"{name}: a dim occurs twice in {tuple(dim)}")
-        return tuple(found) if ndim else ()
+        for d in dim:
+            axis = axis_of(d, ndim, name)
+            if mask >> axis & 1:
+                raise ShapeError(f"{name}: a dim occurs twice in {tuple(dim)}")
+            mask |= <unsigned long long> 1 << axis
+        return ALL_DIMS[ndim] if len(dim) >= ndim else tuple([axis for axis in range(ndim) if mask >> axis & 1])
     axis = axis_of(dim, ndim, name)
     return (axis,) if ndim else ()
 
@@ -323,9 +324,10 @@ def std(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None
     cdef double c = correction_of(dim, unbiased, correction)
     cdef bint keep = bool(keep_of(keepdim, keepdims))
     cdef PyObject* inputs[1]
-    cdef object out
-    with no_grad():
-        out = sqrt(own(reduced(REDUCE_VAR, t, dims, keep, c)))
+    cdef Tensor out = own(reduced(REDUCE_VAR, t, dims, keep, c))
+    cdef char* p[2]
+    p[0] = p[1] = out.data
+    run_loop(SQRT_LOOP, t.dtype_, ALL_VECTORS, out.layout.numel, p, NULL)
     inputs[0] = <PyObject*> t
     if any_wants_grad(1, inputs):
         attrs = (dims, keep, c)
@@ -350,8 +352,7 @@ def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"),
-                     bool(keep_of(keepdim, keepdims)),
-                     0, None)
+                     bool(keep_of(keepdim, keepdims)), 0, None)
 
 
 def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):

@@ -11,7 +11,16 @@ from autograd_cy.engine.operands cimport GRAIN
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport MAX_ARRAYS, Array, K, routines
 
+from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_error, routine_number
+
+
+cdef int row_number(str name) except -1:
+    return OPCODES[name]
+
+
+cdef int routine_of(str name) except -1:
+    return routine_number(name)
 
 
 cdef int run_routine(int number, PyObject** tensors, int n_ints=0, const Py_ssize_t* ints=NULL, int n_numbers=0,

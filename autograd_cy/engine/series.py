@@ -16,7 +16,7 @@ from numpy.polynomial.chebyshev import cheb2poly
 from . import creation
 from .elementwise import abs, erfc
 from .routines import call_routine
-from .selection import where
+from .choose import where
 
 INF, SQRT_HALF = float("inf"), 0.7071067811865476
 FAR = 8.0                     # where the Bessel functions go over to a series in 1 / x

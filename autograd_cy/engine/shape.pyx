@@ -1,32 +1,58 @@
 # Views and copies: reshape, permute, expand, slices, contiguous, clone, conversions.
 #
-# Above 500 lines because views share their helpers, and another module would add 60 kB for the same functions.
+# Above 500 lines because views share their helpers, and another module would add 15 kB that do nothing but import them.
 #
 # Relies on array, dispatch, record. Views share memory and cost one layout; methods.py puts the functions into Tensor.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_expand, layout_incref, layout_permute,
     layout_strided, layout_view, shape_tuple, strides_of,
 )
-from autograd_cy.engine.gradients cimport sum_to_layout
+from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
-from autograd_cy.engine.node cimport Node, node_new, remember_line
-from autograd_cy.engine.operands cimport contiguous_of, converted, copy_into, copy_of
+from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
+from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
+from autograd_cy.kernels.table cimport K
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, misfit
 from autograd_cy.array.dtypes import DType, as_dtype
-from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int RESHAPE = OPCODES["reshape"], PERMUTE = OPCODES["permute"], EXPAND = OPCODES["expand"], SLICE = OPCODES["slice"]
 cdef int SELECT = OPCODES["select"], NARROW = OPCODES["narrow"]
 cdef int UNSLICE = OPCODES["unslice"], CLONE = OPCODES["clone"], CONVERT = OPCODES["convert"], SUM_TO = OPCODES["sum_to"]
+
+
+cdef extern from *:
+    """
+    /* Where Cython's functions keep what a call enters, as CPython's own do; NULL where they don't. */
+    typedef PyObject* (*ag_call)(PyObject*, PyObject**, size_t, PyObject*);
+    static ag_call* ag_entry(PyObject* f) {
+        int found = Py_TYPE(f)->tp_vectorcall_offset == offsetof(PyCFunctionObject, vectorcall);
+        return found ? (ag_call*) &((PyCFunctionObject*) f)->vectorcall : NULL;
+    }
+    """
+    ctypedef PyObject* (*ag_call)(PyObject*, PyObject** args, size_t n, PyObject* names) except NULL
+    ag_call* ag_entry(object f) noexcept
+
+cdef extern from "Python.h":
+    Py_ssize_t PyVectorcall_NARGS(size_t n) noexcept
+    bint PyLong_CheckExact(PyObject* o) noexcept
+    bint PyTuple_CheckExact(PyObject* o) noexcept
+    bint PyList_CheckExact(PyObject* o) noexcept
+    bint PyIndex_Check(object o) noexcept
+    PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
+    Py_ssize_t PySequence_Fast_GET_SIZE(PyObject* o) noexcept
+    Py_ssize_t PyLong_AsSsize_t(PyObject* o) noexcept
+    PyObject* PyErr_Occurred() noexcept
+    void PyErr_Clear() noexcept
 
 
 cdef object own(PyObject* o):
@@ -38,18 +64,36 @@ cdef object own(PyObject* o):
 
 # ---- arguments
 
+cdef Py_ssize_t integer(object value, str what, str name) except? -1:
+    if not PyIndex_Check(value):
+        raise TypeError(f"{name}: {what} must be an integer, got {value!r}")
+    return value
+
+
 cdef int axis_of(object dim, int ndim, str name) except -1:
     """A dimension number, negative ones counted from the end; a 0-d tensor takes 0 and -1."""
-    cdef Py_ssize_t axis
-    if type(dim) is not int:
-        try:
-            dim = dim.__index__()
-        except AttributeError:
-            raise TypeError(f"{name}: a dim must be an integer, got {type(dim).__name__}") from None
-    axis = dim
-    if not -max(ndim, 1) <= axis < max(ndim, 1):
-        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of {ndim} dimensions")
-    return <int> (axis + max(ndim, 1) if axis < 0 else axis)
+    cdef Py_ssize_t axis = integer(dim, "a dim", name)
+    cdef int n = max(ndim, 1)
+    if not -n <= axis < n:
+        raise IndexError(f"{name}: dim {axis} is out of range for a tensor of {ndim} dimensions")
+    return <int> (axis + n if axis < 0 else axis)
+
+
+cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1:
+    """Fill `axes` from a dimension number or a sequence of different ones; how many there are is returned."""
+    cdef unsigned long long seen = 0
+    cdef int n = 0
+    if type(dims) is int or PyIndex_Check(dims):
+        axes[0] = axis_of(dims, ndim, name)
+        return 1
+    for dim in dims:
+        axis = axis_of(dim, ndim, name)
+        if seen >> axis & 1:
+            raise ShapeError(f"{name}: dim {dim} occurs twice in {tuple(dims)}")
+        seen |= <unsigned long long> 1 << axis
+        axes[n] = axis
+        n += 1
+    return n
 
 
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
@@ -58,12 +102,9 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
     if len(shape) > MAX_NDIM:
         raise ShapeError(f"{name}: a tensor has at most {MAX_NDIM} dimensions, got {len(shape)}")
     for size in shape:
-        if type(size) is not int:
-            try:
-                size = size.__index__()
-            except (AttributeError, TypeError):
-                raise TypeError(f"{name}: sizes must be integers, got {size!r}") from None
-        sizes[n] = size
+        if n == MAX_NDIM:
+            break
+        sizes[n] = integer(size, "a size", name)
         n += 1
     return n
 
@@ -81,22 +122,101 @@ cdef Tensor need_tensor(object x, str name):
     return x
 
 
+cdef int plain_ints(PyObject** args, Py_ssize_t n, Py_ssize_t* ints) noexcept:
+    """Fill `ints` from f(2, 3) or f((2, 3)) of nothing but Python integers; how many, or -1."""
+    cdef Py_ssize_t i
+    if n == 1 and (PyTuple_CheckExact(args[0]) or PyList_CheckExact(args[0])):
+        n = PySequence_Fast_GET_SIZE(args[0])
+        args = PySequence_Fast_ITEMS(args[0])
+    if n > MAX_NDIM:
+        return -1
+    for i in range(n):
+        if not PyLong_CheckExact(args[i]):
+            return -1
+        ints[i] = PyLong_AsSsize_t(args[i])
+        if ints[i] == -1 and PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            return -1
+    return <int> n
+
+
+# Functions f(x, *ints) enter here: Cython packs *ints in a tuple, 40 ns. `make` makes the result, or None where something is wrong,
+# which f itself will then say.
+cdef struct Quick:
+    PyObject* function
+    Maker make
+    ag_call general
+
+cdef Quick quick[16]
+
+
+cdef PyObject* quick_call(PyObject* f, PyObject** args, size_t nargsf, PyObject* names) except NULL:
+    cdef Py_ssize_t ints[MAX_NDIM]
+    cdef Py_ssize_t n_args = PyVectorcall_NARGS(nargsf)
+    cdef Quick* q = &quick[0]
+    cdef int n = -1
+    while q.function != f:
+        q += 1
+    if names == NULL and n_args > 0 and is_tensor(args[0]):
+        n = plain_ints(args + 1, n_args - 1, ints)
+    if n >= 0:
+        made = q.make(<Tensor> args[0], n, ints)
+        if made is not None:
+            Py_INCREF(made)
+            return <PyObject*> made
+    return q.general(f, args, nargsf, names)
+
+
+cdef int make_quick(object f, Maker make) except -1:
+    cdef ag_call* entry = ag_entry(f)
+    cdef Quick* q = &quick[0]
+    if entry != NULL and entry[0] != NULL:
+        while q.function != NULL:
+            q += 1
+        q.function, q.make, q.general = <PyObject*> f, make, entry[0]
+        entry[0] = quick_call
+    return 0
+
+
 # ---- views
 
-cdef object view_of(Tensor x, Layout* layout, char* data, int opcode, object attrs):
+cdef object shown(Tensor x, Layout* layout, char* data, PyObject* node):
+    """A view of x, whose history is the node, if there is one. References to layout and node are taken over."""
     cdef PyObject* out = tensor_alias(x, layout, data)
-    cdef PyObject* node
     result = own(out)
     set_base(out, x)
-    if wants_grad(x) and grad_enabled():
-        node = node_new(opcode, 1, 0)
+    if node != NULL:
         set_edge(&(<Node> node).edges[0], x)
-        if attrs is not None:
-            Py_INCREF(attrs)
-            (<Node> node).attrs = <PyObject*> attrs
         remember_line(<Node> node)
         set_history(out, node, 0)
     return result
+
+
+cdef object view_of(Tensor x, Layout* layout, char* data, int opcode, int n, const Py_ssize_t* ints):
+    cdef PyObject* node = NULL
+    if wants_grad(x) and grad_enabled():
+        node = node_with_ints(opcode, 1, n, ints)
+    return shown(x, layout, data, node)
+
+
+cdef object made_of(Tensor x, object out, int opcode, int n, const Py_ssize_t* ints):
+    """out, computed from x."""
+    cdef PyObject* node
+    if wants_grad(x) and grad_enabled():
+        node = node_with_ints(opcode, 1, n, ints)
+        set_edge(&(<Node> node).edges[0], x)
+        remember_line(<Node> node)
+        set_history(<PyObject*> out, node, 0)
+    return out
+
+
+cdef object view_with(Tensor x, Layout* layout, char* data, int opcode, tuple attrs):
+    cdef PyObject* node = NULL
+    if wants_grad(x) and grad_enabled():
+        node = node_new(opcode, 1, 0)
+        Py_INCREF(attrs)
+        (<Node> node).attrs = <PyObject*> attrs
+    return shown(x, layout, data, node)
 
 
 cdef object reshape_to(Tensor x, int ndim, const Py_ssize_t* shape):
@@ -105,34 +225,39 @@ cdef object reshape_to(Tensor x, int ndim, const Py_ssize_t* shape):
     if layout == NULL:
         x = contiguous(x)
         layout = layout_view(x.layout, ndim, shape)
-    return view_of(x, layout, x.data, RESHAPE, (tuple([shape[i] for i in range(ndim)]),) if wants_grad(x) else None)
+    return view_of(x, layout, x.data, RESHAPE, ndim, shape)
 
 
-cdef int infer_shape(Tensor x, object given, Py_ssize_t* shape, str name) except -1:
-    """Sizes for a reshape, with one -1 filled in."""
-    cdef int ndim = read_shape(given, shape, name)
+cdef bint fits(Tensor x, int ndim, Py_ssize_t* shape) noexcept:
+    """Whether x may have this shape, one of whose sizes may be -1, which is then filled in."""
     cdef int unknown = -1
     cdef Py_ssize_t known = 1
     cdef int i
     for i in range(ndim):
-        if shape[i] == -1:
-            if unknown >= 0:
-                raise ShapeError(f"{name}: only one size can be inferred (-1), got {tuple(given)}")
-            unknown = i
-        elif shape[i] < 0:
-            raise ShapeError(f"{name}: invalid size {shape[i]} in {tuple(given)}")
-        else:
+        if shape[i] >= 0:
             known *= shape[i]
-    if unknown >= 0 and known and x.layout.numel % known == 0:
+        elif shape[i] == -1 and unknown < 0:
+            unknown = i
+        else:
+            return False
+    if unknown >= 0:
+        if known == 0 or x.layout.numel % known:
+            return False
         shape[unknown] = x.layout.numel // known
-        known = x.layout.numel
-    elif unknown >= 0:
-        if not known and not x.layout.numel:
-            raise ShapeError(f"{name}: cannot infer -1 in {tuple(given)} for a tensor of 0 elements")
-        known = -1
-    if known != x.layout.numel:
-        raise ShapeError(f"{name}: shape {tuple(given)} does not fit a tensor of shape {x.shape} ({x.layout.numel} elements)")
-    return ndim
+        return True
+    return known == x.layout.numel
+
+
+cdef int fit(Tensor x, object given, Py_ssize_t* shape, str name) except -1:
+    """The same of a sequence; the number of dimensions, or ShapeError."""
+    cdef int ndim = read_shape(given, shape, name)
+    if fits(x, ndim, shape):
+        return ndim
+    raise misfit(name, tuple(given), x.shape, x.layout.numel)
+
+
+cdef object reshaped(Tensor x, int ndim, Py_ssize_t* shape):
+    return reshape_to(x, ndim, shape) if fits(x, ndim, shape) else None
 
 
 def reshape(x, *shape):
@@ -142,7 +267,16 @@ def reshape(x, *shape):
     """
     cdef Tensor t = need_tensor(x, "reshape")
     cdef Py_ssize_t sizes[MAX_NDIM]
-    return reshape_to(t, infer_shape(t, sizes_from(shape), sizes, "reshape"), sizes)
+    return reshape_to(t, fit(t, sizes_from(shape), sizes, "reshape"), sizes)
+
+
+cdef object viewed(Tensor x, int ndim, Py_ssize_t* shape):
+    """None where the shape does not fit, or only a copy can have it."""
+    cdef Layout* layout
+    if not fits(x, ndim, shape):
+        return None
+    layout = layout_view(x.layout, ndim, shape)
+    return view_of(x, layout, x.data, RESHAPE, ndim, shape) if layout != NULL else None
 
 
 def view(x, *shape):
@@ -151,58 +285,69 @@ def view(x, *shape):
     cdef Py_ssize_t sizes[MAX_NDIM]
     if len(shape) == 1 and isinstance(shape[0], DType):
         raise TypeError("view: reinterpreting memory as another dtype is not supported; use to(dtype)")
-    cdef int ndim = infer_shape(t, sizes_from(shape), sizes, "view")
-    cdef Layout* layout = layout_view(t.layout, ndim, sizes)
-    if layout == NULL:
+    made = viewed(t, fit(t, sizes_from(shape), sizes, "view"), sizes)
+    if made is None:
         raise ShapeError(f"view: shape {tuple(sizes_from(shape))} needs a copy of the tensor of shape {t.shape} and strides "
                          f"{t.stride()}; use reshape()")
-    return view_of(t, layout, t.data, RESHAPE, (shape_tuple(layout),) if wants_grad(t) else None)
+    return made
+
+
+def view_as(self, other):
+    """A view in the shape of `other`."""
+    cdef Tensor a = need_tensor(self, "view_as"), b = need_tensor(other, "view_as")
+    made = viewed(a, b.layout.ndim, b.layout.dims)
+    return view(a, b.shape) if made is None else made
+
+
+def reshape_as(self, other):
+    """In the shape of `other`."""
+    cdef Tensor a = need_tensor(self, "reshape_as"), b = need_tensor(other, "reshape_as")
+    made = reshaped(a, b.layout.ndim, b.layout.dims)
+    return reshape(a, b.shape) if made is None else made
+
+
+def ravel(input):
+    """One dimension, row by row: a view where possible."""
+    cdef Tensor a = need_tensor(input, "ravel")
+    return reshape_to(a, 1, &a.layout.numel)
+
+
+cdef object permuted(Tensor x, int n, Py_ssize_t* order):
+    """None where the order names other than every dimension once."""
+    cdef unsigned long long seen = 0
+    cdef int i
+    if n != x.layout.ndim:
+        return None
+    for i in range(n):
+        if not -n <= order[i] < n:
+            return None
+        if order[i] < 0:
+            order[i] += n
+        seen |= <unsigned long long> 1 << order[i]
+    if seen != (<unsigned long long> 1 << n) - 1:
+        return None
+    return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE, n, order)
 
 
 def permute(x, *dims):
     """The axes in another order: axis i of the result is axis dims[i] of x. A view."""
     cdef Tensor t = need_tensor(x, "permute")
-    cdef int order[MAX_NDIM]
+    cdef Py_ssize_t order[MAX_NDIM]
     cdef object given = sizes_from(dims)
-    cdef int i, j
     if len(given) != t.layout.ndim:
         raise ShapeError(f"permute: {len(given)} dims for a tensor of {t.layout.ndim} dimensions")
-    for i in range(t.layout.ndim):
-        order[i] = axis_of(given[i], t.layout.ndim, "permute")
-        for j in range(i):
-            if order[j] == order[i]:
-                raise ShapeError(f"permute: dim {given[i]} occurs twice in {tuple(given)}")
-    return view_of(t, layout_permute(t.layout, order), t.data, PERMUTE, order_of(t, order))
-
-
-cdef object order_of(Tensor x, const int* order):
-    """The attribute of permute, if it is recorded."""
-    if not wants_grad(x):
-        return None
-    if x.layout.ndim == 2:
-        return SWAPPED if order[0] else KEPT
-    return (tuple([order[i] for i in range(x.layout.ndim)]),)
-
-
-cdef tuple SWAPPED = ((1, 0),)
-cdef tuple KEPT = ((0, 1),)
+    return permuted(t, read_dims(given, t.layout.ndim, order, "permute"), order)
 
 
 cdef object transposed(Tensor x, int a, int b):
     """Axes a and b exchanged."""
-    cdef int order[MAX_NDIM]
+    cdef Py_ssize_t order[MAX_NDIM]
     cdef int i
-    if x.layout.ndim < 2:
-        return view_of(x, share(x), x.data, PERMUTE, (tuple(range(x.layout.ndim)),))
     for i in range(x.layout.ndim):
         order[i] = i
-    order[a], order[b] = b, a
-    return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE, order_of(x, order))
-
-
-cdef Layout* share(Tensor x) noexcept:
-    layout_incref(x.layout)
-    return x.layout
+    if x.layout.ndim > 1:
+        order[a], order[b] = b, a
+    return permuted(x, x.layout.ndim, order)
 
 
 def transpose(x, dim0, dim1):
@@ -229,11 +374,11 @@ def swap_axes(x):
 
 def reversed_axes(Tensor x):
     """All dimensions in reverse order (`T`). A view."""
-    cdef int order[MAX_NDIM]
+    cdef Py_ssize_t order[MAX_NDIM]
     cdef int i
     for i in range(x.layout.ndim):
         order[i] = x.layout.ndim - 1 - i
-    return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE, order_of(x, order))
+    return permuted(x, x.layout.ndim, order)
 
 
 def adjoint(x):
@@ -255,26 +400,26 @@ def movedim(x, source, destination):
     """Dimensions `source` moved to positions `destination`; the others keep their order. A view."""
     cdef Tensor a = need_tensor(x, "movedim")
     cdef int ndim = a.layout.ndim
-    cdef int axes[MAX_NDIM]
-    cdef int one, other, at, k = 0
-    if type(source) is int and type(destination) is int and ndim:
-        one, other = axis_of(source, ndim, "movedim"), axis_of(destination, ndim, "movedim")
-        for at in range(ndim):
-            k += k == one                         # the next axis that stays
-            axes[at] = one if at == other else k
-            k += at != other
-        return view_of(a, layout_permute(a.layout, axes), a.data, PERMUTE, order_of(a, axes))
-    sources = [axis_of(d, ndim, "movedim") for d in ((source,) if isinstance(source, int) else source)]
-    places = [axis_of(d, ndim, "movedim") for d in ((destination,) if isinstance(destination, int) else destination)]
-    if len(sources) != len(places) or len(set(sources)) != len(sources) or len(set(places)) != len(places):
-        raise ShapeError(f"movedim: source {source} and destination {destination} must name as many different dims")
-    if ndim == 0:
-        return permute(a, ())
-    order = [None] * ndim
-    for s, p in zip(sources, places):
-        order[p] = s
-    rest = iter([i for i in range(ndim) if i not in sources])
-    return permute(a, tuple([next(rest) if i is None else i for i in order]))
+    cdef Py_ssize_t moved[MAX_NDIM]
+    cdef Py_ssize_t places[MAX_NDIM]
+    cdef Py_ssize_t order[MAX_NDIM]
+    cdef unsigned long long rest = (<unsigned long long> 1 << ndim) - 1
+    cdef int n = read_dims(source, ndim, moved, "movedim")
+    cdef int i, k = 0
+    if read_dims(destination, ndim, places, "movedim") != n:
+        raise ShapeError(f"movedim: source {source} and destination {destination} must name as many dims")
+    for i in range(ndim):
+        order[i] = -1
+    for i in range(n if ndim else 0):
+        order[places[i]] = moved[i]
+        rest &= ~(<unsigned long long> 1 << moved[i])
+    for i in range(ndim):
+        if order[i] < 0:
+            while not rest >> k & 1:                  # the next axis that stays
+                k += 1
+            order[i] = k
+            k += 1
+    return permuted(a, ndim, order)
 
 
 def flatten(x, start_dim=0, end_dim=-1):
@@ -324,11 +469,11 @@ def unflatten(x, dim, sizes):
             raise RuntimeError(f"unflatten: only one size may be -1, and none smaller, got {tuple(sizes)}")
         else:
             known *= given[i]
-    if unknown >= 0:
-        if known == 0 or size % known:
-            raise RuntimeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {size}, the size of dim {axis} of shape {a.shape}")
+    if unknown >= 0 and known and size % known == 0:
         given[unknown] = size // known
         known = size
+    elif unknown >= 0:
+        known = -1
     if known != size:
         raise RuntimeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {size}, the size of dim {axis} of shape {a.shape}")
     for i in range(ndim - 1 + n):
@@ -341,21 +486,17 @@ def squeeze(x, dim=None):
     cdef Tensor a = need_tensor(x, "squeeze")
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
+    cdef unsigned long long chosen = -1
     cdef int i, n = 0
-    if dim is None:
-        chosen = None
-    elif isinstance(dim, int):
-        chosen = (axis_of(dim, a.layout.ndim, "squeeze"),)
-    else:
-        chosen = tuple([axis_of(d, a.layout.ndim, "squeeze") for d in dim])
-        if len(set(chosen)) < len(chosen):
-            raise RuntimeError(f"squeeze: a dim occurs twice in {tuple(dim)}")
+    if dim is not None:
+        chosen = 0
+        for i in range(read_dims(dim, a.layout.ndim, shape, "squeeze")):
+            chosen |= <unsigned long long> 1 << shape[i]
     for i in range(a.layout.ndim):
-        if a.layout.dims[i] != 1 or (chosen is not None and i not in chosen):
+        if a.layout.dims[i] != 1 or not chosen >> i & 1:
             shape[n], strides[n] = a.layout.dims[i], strides_of(a.layout)[i]
             n += 1
-    cdef Layout* layout = layout_strided(n, shape, strides)
-    return view_of(a, layout, a.data, RESHAPE, (shape_tuple(layout),) if wants_grad(a) else None)
+    return view_of(a, layout_strided(n, shape, strides), a.data, RESHAPE, n, shape)
 
 
 def unsqueeze(x, dim):
@@ -372,8 +513,27 @@ def unsqueeze(x, dim):
         shape[i + (i >= at)], strides[i + (i >= at)] = a.layout.dims[i], strides_of(a.layout)[i]
     shape[at] = 1
     strides[at] = shape[at + 1] * strides[at + 1] if at < ndim else 1
-    cdef Layout* layout = layout_strided(ndim + 1, shape, strides)
-    return view_of(a, layout, a.data, RESHAPE, (shape_tuple(layout),) if wants_grad(a) else None)
+    return view_of(a, layout_strided(ndim + 1, shape, strides), a.data, RESHAPE, ndim + 1, shape)
+
+
+cdef object expanded(Tensor x, int ndim, Py_ssize_t* sizes):
+    """None where x does not expand to these sizes, of which -1 keeps what is there."""
+    cdef int i, lead = ndim - x.layout.ndim
+    cdef Layout* layout
+    for i in range(max(lead, 0), ndim):
+        if sizes[i] == -1:
+            sizes[i] = x.layout.dims[i - lead]
+    layout = layout_expand(x.layout, ndim, sizes)
+    return view_of(x, layout, x.data, EXPAND, ndim, sizes) if layout != NULL else None
+
+
+cdef object expand_to(object x, object given, str name):
+    cdef Tensor a = need_tensor(x, name)
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    made = expanded(a, read_shape(given, sizes, name), sizes)
+    if made is None:
+        raise ShapeError(f"{name}: a tensor of shape {a.shape} does not expand to {tuple(given)}")
+    return made
 
 
 def expand(x, *shape):
@@ -381,18 +541,25 @@ def expand(x, *shape):
 
     Raises ValueError where a size differs and is not 1.
     """
-    cdef Tensor a = need_tensor(x, "expand")
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef object given = sizes_from(shape)
-    cdef int ndim = read_shape(given, sizes, "expand")
-    cdef int i
-    for i in range(ndim):
-        if sizes[i] == -1 and i >= ndim - a.layout.ndim:
-            sizes[i] = a.layout.dims[i - ndim + a.layout.ndim]
-    cdef Layout* layout = layout_expand(a.layout, ndim, sizes)
-    if layout == NULL:
-        raise ShapeError(f"expand: a tensor of shape {a.shape} does not expand to {tuple(given)}")
-    return view_of(a, layout, a.data, EXPAND, (shape_tuple(layout),) if wants_grad(a) else None)
+    return expand_to(x, sizes_from(shape), "expand")
+
+
+def expand_as(self, other):
+    """Expanded to the shape of `other`."""
+    cdef Tensor a = need_tensor(self, "expand_as"), b = need_tensor(other, "expand_as")
+    made = expanded(a, b.layout.ndim, b.layout.dims)
+    return expand_to(a, b.shape, "expand_as") if made is None else made
+
+
+def broadcast_to(input, size):
+    """Expanded to a shape, without copying."""
+    return expand_to(input, size, "broadcast_to")
+
+
+make_quick(reshape, reshaped)
+make_quick(view, viewed)
+make_quick(permute, permuted)
+make_quick(expand, expanded)
 
 
 def sum_to(x, shape):
@@ -431,6 +598,7 @@ cdef object selected(Tensor x, int axis, Py_ssize_t index, str name):
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t size = x.layout.dims[axis], stride = strides_of(x.layout)[axis]
+    cdef Py_ssize_t attrs[2]
     cdef int i
     if not -size <= index < size:
         raise IndexError(f"{name}: index {index} is out of range for dim {axis} of size {size}")
@@ -438,8 +606,8 @@ cdef object selected(Tensor x, int axis, Py_ssize_t index, str name):
         index += size
     for i in range(x.layout.ndim - 1):
         shape[i], strides[i] = x.layout.dims[i + (i >= axis)], strides_of(x.layout)[i + (i >= axis)]
-    return view_of(x, layout_strided(x.layout.ndim - 1, shape, strides), x.data + index * stride * itemsize_of(x.dtype_), SELECT,
-                   (axis, index) if wants_grad(x) else None)
+    attrs[0], attrs[1] = axis, index
+    return view_of(x, layout_strided(x.layout.ndim - 1, shape, strides), x.data + index * stride * itemsize_of(x.dtype_), SELECT, 2, attrs)
 
 
 def narrow(input, dim, start, length):
@@ -455,44 +623,46 @@ def narrow(input, dim, start, length):
     if first < 0:
         first += x.layout.dims[axis]
     if not 0 <= first <= x.layout.dims[axis] or not 0 <= count <= x.layout.dims[axis] - first:
-        raise IndexError(f"narrow: {start}:{start + length} is out of range for dim {dim} of shape {x.shape}")
+        raise IndexError(f"narrow: {count} from {start} on are out of range for dim {axis} of shape {x.shape}")
     return narrowed(x, axis, first, count)
 
 
 cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length):
     cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t attrs[3]
     cdef int i
     for i in range(x.layout.ndim):
         shape[i] = x.layout.dims[i]
     shape[axis] = length
     start = start if length else 0
+    attrs[0], attrs[1], attrs[2] = axis, start, length
     return view_of(x, layout_strided(x.layout.ndim, shape, strides_of(x.layout)),
-                   x.data + start * strides_of(x.layout)[axis] * itemsize_of(x.dtype_), NARROW,
-                   (axis, start, length) if wants_grad(x) else None)
+                   x.data + start * strides_of(x.layout)[axis] * itemsize_of(x.dtype_), NARROW, 3, attrs)
 
 
 # ---- slices: per axis (start, length, step), or (None, None, None) for all of it
 
 cdef Layout* slice_layout(Tensor x, tuple index, Py_ssize_t* offset) except NULL:
+    cdef tuple part
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int i
     offset[0] = 0
     for i in range(x.layout.ndim):
         shape[i], strides[i] = x.layout.dims[i], strides_of(x.layout)[i]
-        if i < len(index) and index[i][0] is not None:
-            start, length, step = index[i]
-            if length:
-                offset[0] += <Py_ssize_t> start * strides[i]
-            shape[i] = length
-            strides[i] *= <Py_ssize_t> step
+        if i < len(index) and (<tuple> index[i])[0] is not None:
+            part = <tuple> index[i]
+            shape[i] = part[1]
+            if shape[i]:
+                offset[0] += <Py_ssize_t> part[0] * strides[i]
+            strides[i] *= <Py_ssize_t> part[2]
     return layout_strided(x.layout.ndim, shape, strides)
 
 
 cdef object sliced(Tensor x, tuple index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
     """A recorded slice whose layout is known."""
     cdef Layout* layout = layout_strided(ndim, shape, strides)
-    return view_of(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index, shape_tuple(layout)) if wants_grad(x) else None)
+    return view_with(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index, shape_tuple(layout)) if wants_grad(x) else ())
 
 
 def slice_axes(Tensor x, tuple index, shape=None):
@@ -505,17 +675,20 @@ def slice_axes(Tensor x, tuple index, shape=None):
         shaped = layout_view(layout, read_shape(shape, sizes, "slice"), sizes)
         layout_decref(layout)
         layout = shaped
-    return view_of(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index, shape_tuple(layout)))
+    return view_with(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index, shape_tuple(layout)))
 
 
 def unslice(Tensor x, shape, tuple index):
     """x placed at a slice of zeros: the gradient of slice_axes."""
-    cdef Tensor out = FUNCTIONS["zeros"](shape, x.dtype_)
+    cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Py_ssize_t offset
     cdef PyObject* inputs[1]
+    cdef Tensor out = zeros_of(read_shape(shape, sizes, "unslice"), sizes, x.dtype_)
     cdef Layout* layout = slice_layout(out, index, &offset)
     cdef Layout* seen = layout_view(x.layout, layout.ndim, layout.dims)
-    copy_into(own(tensor_alias(out, layout, out.data + offset * itemsize_of(x.dtype_))), own(tensor_alias(x, seen, x.data)))
+    copy_block(out, offset, x, 0, layout.ndim, layout.dims, strides_of(layout), strides_of(seen))
+    layout_decref(layout)
+    layout_decref(seen)
     if any_wants_grad(1, fill_one(inputs, x)):
         attrs = (shape, index)
         record(UNSLICE, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
@@ -523,6 +696,36 @@ def unslice(Tensor x, shape, tuple index):
 
 
 # ---- copies and conversions
+
+cdef Tensor made(int ndim, const Py_ssize_t* shape, int dtype):
+    """An uninitialised tensor, contiguous."""
+    cdef Layout* layout = layout_contiguous(ndim, shape)
+    out = own(tensor_new(layout, dtype))
+    layout_decref(layout)
+    return out
+
+
+cdef Tensor zeros_of(int ndim, const Py_ssize_t* shape, int dtype):
+    cdef Tensor out = made(ndim, shape, dtype)
+    memset(out.data, 0, out.layout.numel * itemsize_of(dtype))
+    return out
+
+
+cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int ndim, const Py_ssize_t* dims, const Py_ssize_t* out_strides,
+                    const Py_ssize_t* strides) except -1:
+    """A block of x into a block of out, of the given sizes; where they begin, in elements. The dtypes may differ."""
+    cdef char* there = out.data + to * itemsize_of(out.dtype_)
+    cdef char* here = x.data + start * itemsize_of(x.dtype_)
+    cdef int i
+    for i in range(ndim):
+        if dims[i] <= 0:
+            return 0
+    if out.layout.numel >= GRAIN:
+        with nogil:
+            K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
+    else:
+        K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
+    return 0
 
 cdef object recorded_copy(int opcode, object out, Tensor x, object attrs):
     cdef PyObject* inputs[1]
@@ -562,10 +765,60 @@ def detach(x):
 
 def convert(Tensor x, dtype):
     """x in another dtype (itself where it has it already)."""
-    cdef int code = as_dtype(dtype).code
+    cdef int code = (dtype if type(dtype) is DType else as_dtype(dtype)).code
     if code == x.dtype_:
         return x
     out = own(converted(x, code))
     if code <= 1:
         recorded_copy(CONVERT, out, x, (code,))
     return out
+
+
+# ---- first derivatives, as the rules give them
+
+cdef int viewed_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """reshape and permute: the gradient seen otherwise, on its own memory where it can be."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* full = node.edges[0].layout
+    cdef Layout* layout
+    cdef const Py_ssize_t* order = <const Py_ssize_t*> node.saved
+    cdef Py_ssize_t back[MAX_NDIM]
+    cdef int i
+    if node.opcode == PERMUTE:
+        for i in range(full.ndim):
+            back[order[i]] = i
+        layout = layout_permute(g.layout, back)
+    else:
+        layout = layout_view(g.layout, full.ndim, full.dims)
+        if layout == NULL:
+            g = own(contiguous_of(g))
+            layout = layout_view(g.layout, full.ndim, full.dims)
+    result[0] = tensor_alias(g, layout, g.data)
+    return 0
+
+
+cdef int expanded_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """expand, clone: the gradient itself, or its sum."""
+    result[0] = sum_to_layout(<Tensor> grads[0], node.edges[0].layout)
+    return 0
+
+
+cdef int part_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """select and narrow: zeros, with the gradient at its place."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* full = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved        # the axis, and where on it
+    cdef Tensor out = zeros_of(full.ndim, full.dims, g.dtype_)
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int i
+    for i in range(g.layout.ndim):
+        strides[i] = strides_of(out.layout)[i + (node.opcode == SELECT and i >= ints[0])]
+    copy_block(out, ints[1] * strides_of(out.layout)[ints[0]], g, 0, g.layout.ndim, g.layout.dims, strides, strides_of(g.layout))
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[RESHAPE] = backwards[PERMUTE] = viewed_backward
+backwards[EXPAND] = backwards[CLONE] = expanded_backward
+backwards[SELECT] = backwards[NARROW] = part_backward

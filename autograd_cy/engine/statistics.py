@@ -5,20 +5,20 @@ functions.
 """
 
 from collections import namedtuple
+from ctypes import c_float
 
 from ..array.dtypes import bool as bool_dtype
-from ..array.dtypes import int64
+from ..array.dtypes import float64, int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
-from .choose import where_rows
-from .creation import as_tensor, empty, escapes, full, full_like, zeros
+from .choose import where
+from .creation import as_tensor, escapes, full, full_like, zeros, zeros_code
 from .gather import gather
 from .index import nonzero
 from .routines import call_routine
 from .tensor import Tensor
 
 _range_of = range             # histogram has an argument of this name
-MinMax = namedtuple("MinMax", ["min", "max"])
 Histogram = namedtuple("Histogram", ["hist", "bin_edges"])
 
 
@@ -44,48 +44,19 @@ def _axis(x, dim, name):
     return dim + n if dim < 0 else dim
 
 
-_WHOLE = (None, None, None)
-
-
-def _part(x, axis, start, stop):
-    """x[start:stop] along axis."""
-    return shape.slice_axes(x, (_WHOLE,) * axis + ((start, stop - start, 1),) + (_WHOLE,) * (x.ndim - axis - 1))
-
-
 def _flat(x):
-    return shape.contiguous_tensor(shape.reshape(x.detach(), (-1,)))
+    """In one dimension, contiguous; no history."""
+    x = x.detach()
+    return shape.contiguous_tensor(x if x.ndim == 1 else shape.reshape(x, -1))
 
 
 # ---- reductions
 
 
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
-    """The mean over `dim` (all dimensions by default) of what is not NaN; NaN of nothing. TypeError unless floating point."""
-    x = _floats(input if dtype is None else _tensor(input, "nanmean").to(dtype), "nanmean")
-    total = reduce.nansum(x, dim, keepdim, axis=axis, keepdims=keepdims)
-    return total / reduce.sum(elementwise.eq(x, x), dim, keepdim, axis=axis, keepdims=keepdims)
-
-
 def count_nonzero(input, dim=None):
     """How many elements along `dim` (an int or a tuple; all by default) are not 0: int64."""
-    return reduce.sum(elementwise.ne(_tensor(input, "count_nonzero"), 0), dim)
-
-
-def aminmax(input, *, dim=None, keepdim=False):
-    """(min, max) along `dim` or of all elements; NaN wins. Ties share the gradients evenly. ValueError over nothing."""
-    return MinMax(reduce.amin(input, dim, keepdim), reduce.amax(input, dim, keepdim))
-
-
-def var_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
-    """(variance, mean) over `dim`: as `var` and `mean`."""
-    return (reduce.var(input, dim, unbiased, keepdim, correction=correction),
-            reduce.mean(input, None if isinstance(dim, bool) else dim, keepdim))
-
-
-def std_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
-    """(standard deviation, mean) over `dim`: as `std` and `mean`."""
-    return (reduce.std(input, dim, unbiased, keepdim, correction=correction),
-            reduce.mean(input, None if isinstance(dim, bool) else dim, keepdim))
+    x = _tensor(input, "count_nonzero")
+    return reduce.sum(x if x.dtype is bool_dtype else elementwise.ne(x, 0.0 if x.is_floating_point() else 0), dim)
 
 
 # ---- quantiles
@@ -115,6 +86,8 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
     if single:
         if not 0 <= q <= 1:
             raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
+        if interpolation == "linear" and not skip and x.ndim and x.numel():
+            return _one_quantile(x, q, None if dim is None else _axis(x, dim, name), keepdim)
         levels = full((1,), q, dtype=x.dtype)
     else:
         if q.ndim > 1 or q.dtype != x.dtype:
@@ -136,7 +109,7 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
         last = (reduce.sum(elementwise.eq(plain, plain), -1, True).to(x.dtype) - 1).clamp(min=0)
         ranks = levels * last
     else:
-        ranks = where_rows(elementwise.ne(plain[..., n - 1:], plain[..., n - 1:]), n - 1, levels * (n - 1))
+        ranks = where(elementwise.ne(plain[..., n - 1:], plain[..., n - 1:]), n - 1, levels * (n - 1))
     if interpolation == "lower":
         ranks = elementwise.floor(ranks)
     elif interpolation == "higher":
@@ -150,27 +123,46 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
         weight = 0.5 if interpolation == "midpoint" else ranks - below
         upper = gather(ordered, -1, above)
         if interpolation == "midpoint":
-            weight = where_rows(elementwise.eq(above, below), 0.0, full_like(ranks, 0.5))
+            weight = where(elementwise.eq(above, below), 0.0, full_like(ranks, 0.5))
         both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
-        result = where_rows(both, result, elementwise.lerp(result, upper, weight))     # inf - inf is NaN
+        result = where(both, result, elementwise.lerp(result, upper, weight))     # inf - inf is NaN
     # (..., q) becomes (q, ...), with the reduced dimension back in its place where it is to be kept
     if keepdim and ndim:
         result = shape.reshape(result, (1,) * ndim + (-1,)) if dim is None else shape.unsqueeze(result, axis)
     return shape.squeeze(result, -1) if single else shape.movedim(result, -1, 0)
 
 
+def _one_quantile(x, q, axis, keepdim):
+    """Of one number q, between two elements."""
+    rows, at = (x, axis) if axis is not None else (shape.reshape(x, -1), 0)
+    last = rows.shape[at] - 1
+    rank = q * last if x.dtype is float64 else min(c_float(c_float(q).value * last).value, last)       # as the dtype has it
+    below = int(rank)
+    ordered = sorting.sort(rows, at)[0]
+    result = shape.select(ordered, at, below)
+    if rank > below:
+        upper = shape.select(ordered, at, below + 1)
+        both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
+        result = where(both, result, elementwise.lerp(result, upper, rank - below))       # inf - inf is NaN
+    largest = shape.select(ordered, at, last)
+    result = where(elementwise.eq(largest, largest), result, largest)
+    if not keepdim:
+        return result
+    return shape.unsqueeze(result, at) if axis is not None else shape.reshape(result, (1,) * x.ndim)
+
+
 # ---- distinct values
 
 
-def _runs(x, want_starts, want_runs, order=None):
-    """The runs of equal elements of a flat tensor: how many, their values, starts, and the run of each element."""
+def _runs(x, values, want_starts, want_runs, order=None):
+    """The runs of equal elements of a flat tensor: how many, their starts, and the run of each element. Their values go to `values`,
+    which may be x itself."""
     n = x.numel()
-    values = empty(n, dtype=x.dtype)
-    starts = empty(n + 1, dtype=int64) if want_starts else None
-    runs = empty(n, dtype=int64) if want_runs else None
-    found = empty(1, dtype=int64)
+    starts = zeros_code((n + 1,), 2) if want_starts else None
+    runs = zeros_code((n,), 2) if want_runs else None
+    found = zeros_code((), 2)
     call_routine("counting.runs", (values, starts, runs, found, x, order))
-    return int(found.item()), values, starts, runs
+    return found.item(), starts, runs
 
 
 def _shortened(x, n):
@@ -196,12 +188,15 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     if dim is not None:
         return _unique_slices(x, dim, return_inverse, return_counts, True, "unique")
     flat = _flat(x)
+    if not (return_inverse or return_counts):
+        flat = sorting.sorted_values(flat)
+        return _shortened(flat, _runs(flat, flat, False, False)[0])
     if return_inverse:
         flat, order = sorting.sort(flat, 0)
     else:
         flat, order = sorting.sorted_values(flat), None
-    found, values, starts, runs = _runs(flat, return_counts, return_inverse, order)
-    return _chosen(_shortened(values, found), runs.reshape(x.shape) if return_inverse else None,
+    found, starts, runs = _runs(flat, flat, return_counts, return_inverse, order)
+    return _chosen(_shortened(flat, found), runs.reshape(x.shape) if return_inverse else None,
                    diff(starts[:found + 1]) if return_counts else None)
 
 
@@ -212,7 +207,8 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     if dim is not None:
         return _unique_slices(x, dim, return_inverse, return_counts, False, "unique_consecutive")
     flat = _flat(x)
-    found, values, starts, runs = _runs(flat, return_counts, return_inverse)
+    values = zeros_code(flat.shape, x.dtype.code)
+    found, starts, runs = _runs(flat, values, return_counts, return_inverse)
     return _chosen(_shortened(values, found), runs.reshape(x.shape) if return_inverse else None,
                    diff(starts[:found + 1]) if return_counts else None)
 
@@ -265,14 +261,14 @@ def bincount(input, weights=None, minlength=0):
                          f"{None if weights is None else weights.shape}")
     escapes("bincount()")
     size = minlength
-    x = shape.contiguous_tensor(x.long())
+    x = shape.contiguous_tensor(x if x.dtype is int64 else x.long())
     if x.numel():
         if reduce.amin(x).item() < 0:
             raise ShapeError("bincount: expected non-negative integers")
         size = max(size, reduce.amax(x).item() + 1)
     if weights is not None:
         weights = shape.contiguous_tensor(weights.detach() if weights.is_floating_point() else weights.double())
-    out = empty(size, dtype=int64 if weights is None else weights.dtype)
+    out = zeros_code((size,), 2 if weights is None else weights.dtype.code)
     call_routine("counting.bincount", (out, x, weights))
     return out
 
@@ -296,7 +292,7 @@ def histc(input, bins=100, min=0, max=0):
     x = _flat(_floats(input, "histc"))
     if bins <= 0:
         raise ShapeError(f"histc: bins must be > 0, got {bins}")
-    out = empty(bins, dtype=x.dtype)
+    out = zeros_code((bins,), x.dtype.code)
     call_routine("counting.histogram", (out, x, None, None), (0,), _range(x, min, max, "histc"))
     return out
 
@@ -318,13 +314,13 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
         count, mode = bins, 1
         if bins <= 0:
             raise ShapeError(f"histogram: bins must be > 0, got {bins}")
-        edges = empty(bins + 1, dtype=x.dtype)
+        edges = zeros_code((bins + 1,), x.dtype.code)
         call_routine("counting.edges", (edges,), (), _range(x, *((0, 0) if range is None else range), "histogram"))
     if weight is not None:
         if tuple(_tensor(weight, "histogram").shape) != tuple(input.shape) or weight.dtype != x.dtype:
             raise ShapeError(f"histogram: the weight must have the shape and dtype of the input, {input.shape}, got {weight.shape}")
         weight = _flat(weight)
-    hist = empty(count, dtype=x.dtype)
+    hist = zeros_code((count,), x.dtype.code)
     if count:
         call_routine("counting.histogram", (hist, x, edges, weight), (mode,))
     if density:
@@ -369,9 +365,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
         raise ShapeError(f"diff: n must be non-negative, got {n}")
     if n and (prepend is not None or append is not None):
         x = joins.cat([part for part in (prepend, x, append) if part is not None], axis)
-    for _ in _range_of(min(n, x.shape[axis])):
-        size = x.shape[axis]
-        later, earlier = _part(x, axis, 1, size), _part(x, axis, 0, size - 1)
+    for size in _range_of(x.shape[axis] - 1, max(x.shape[axis] - 1 - n, -1), -1):
+        later, earlier = shape.narrow(x, axis, 1, size), shape.narrow(x, axis, 0, size)
         x = elementwise.ne(later, earlier) if x.dtype is bool_dtype else later - earlier
     return x
 
@@ -404,17 +399,18 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     if n == 0:
         return zeros((*y.shape[:axis], *y.shape[axis + 1:]), dtype=y.dtype)
     if x is None:
-        ends = _part(y, axis, 0, 1) + _part(y, axis, n - 1, n)
+        ends = shape.narrow(y, axis, 0, 1) + shape.narrow(y, axis, n - 1, 1)
         return (reduce.sum(y, axis) - shape.squeeze(ends, axis) * 0.5) * step
-    return reduce.sum((_part(y, axis, 0, n - 1) + _part(y, axis, 1, n)) * step, axis) / 2
+    return reduce.sum((shape.narrow(y, axis, 0, n - 1) + shape.narrow(y, axis, 1, n - 1)) * step, axis) / 2
 
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
     y, axis, n, step = _area(y, x, dx, dim, "cumulative_trapezoid")
-    return scans.cumsum((_part(y, axis, 0, max(n - 1, 0)) + _part(y, axis, 1, n)) * (step / 2), axis)
+    both = shape.narrow(y, axis, 0, max(n - 1, 0)) + shape.narrow(y, axis, min(n, 1), max(n - 1, 0))
+    return scans.cumsum(both * (step / 2), axis)
 
 
 trapz = trapezoid
-__all__ = ["aminmax", "argwhere", "bincount", "count_nonzero", "cumulative_trapezoid", "diff", "histc", "histogram", "isin", "nanmean",
-           "nanquantile", "quantile", "std_mean", "trapezoid", "trapz", "unique", "unique_consecutive", "var_mean"]
+__all__ = ["argwhere", "bincount", "count_nonzero", "cumulative_trapezoid", "diff", "histc", "histogram", "isin",
+           "nanquantile", "quantile", "trapezoid", "trapz", "unique", "unique_consecutive"]

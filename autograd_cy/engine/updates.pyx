@@ -9,6 +9,7 @@
 #
 # Above 500 lines because each optimiser has its state, its options and its walk here, and they share the checks.
 
+cimport cython
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
@@ -21,8 +22,8 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.array.storage cimport Storage, pool, storage_decref, storage_new
 from autograd_cy.engine.object cimport AG_TYPE, KNOWN_PLACES, Known, PyTypeObject, attribute_at
 from autograd_cy.engine.operands cimport set_to_zero
-from autograd_cy.engine.tensor cimport Tensor, set_grad, tensor_new
-from autograd_cy.kernels.table cimport K, recorder, recording
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, set_grad, tensor_new
+from autograd_cy.kernels.table cimport K, AdamNumbers, Moments, recorder, recording
 
 from autograd_cy.engine.modes import enable_grad
 
@@ -41,6 +42,7 @@ cdef extern from *:
 cdef enum:
     KNOWN_GROUPS = 8
     KNOWN_STATES = 256        # direct-mapped
+    AT_ONCE = 32              # parameters of one call
     MANY = 32768              # elements (about 10 us) from which the interpreter lock is released; a release costs 39 ns
 
 cdef Tensor new_state(Tensor p):
@@ -348,8 +350,8 @@ cdef int sgd(groups, state) except -1:
 
 cdef struct AdamOptions:
     unsigned long long version    # of the group
-    double lr, beta1, beta2, eps, decay
-    bint amsgrad, maximize, decoupled
+    AdamNumbers numbers
+    bint amsgrad
 
 cdef AdamOptions adam_options[KNOWN_GROUPS]
 
@@ -363,13 +365,14 @@ cdef inline AdamOptions* options_of_adam(dict group) except NULL:
 
 
 cdef int read_adam(dict group, AdamOptions* o) except -1:
+    cdef AdamNumbers* numbers = &o.numbers
     o.version = 0
     betas = group["betas"]
     first, second = betas
-    o.lr, o.beta1, o.beta2 = option(group, "lr"), first, second
-    o.eps, o.decay = option(group, "eps"), option(group, "weight_decay")
-    o.amsgrad, o.maximize = flag(group, "amsgrad"), flag(group, "maximize")
-    o.decoupled = flag(group, "decoupled_weight_decay")
+    numbers.lr, numbers.beta1, numbers.beta2 = option(group, "lr"), first, second
+    numbers.eps, numbers.decay = option(group, "eps"), option(group, "weight_decay")
+    numbers.maximize, numbers.decoupled = flag(group, "maximize"), flag(group, "decoupled_weight_decay")
+    o.amsgrad = flag(group, "amsgrad")
     if type(betas) is tuple and plain(first) and plain(second):
         for name in ("lr", "eps", "weight_decay", "amsgrad", "maximize", "decoupled_weight_decay"):
             if not plain(group.get(name)):
@@ -383,32 +386,60 @@ cdef bint plain(x):
     return x is None or type(x) is float or type(x) is int or type(x) is bool
 
 
-cdef inline bint matches(PyObject* t, Tensor p) noexcept:
-    return t != <PyObject*> None and (<Tensor> t).layout == p.layout and (<Tensor> t).dtype_ == p.dtype_
+@cython.nonecheck(False)
+cdef inline bint matches(PyObject* t, Layout* layout, int dtype) noexcept:
+    return t != <PyObject*> None and (<Tensor> t).layout == layout and (<Tensor> t).dtype_ == dtype
 
 
-cdef bint adam_at_once(PyObject* o, unsigned long long version, AdamOptions* options) noexcept:
-    """The usual update: a parameter whose state was met in this version of the state dict, all as expected. False: not that."""
+cdef inline void changed(Storage* storage) noexcept:
+    storage.version += 1
+
+
+@cython.nonecheck(False)
+cdef inline bint moments_at_once(PyObject* o, unsigned long long version, int* dtype, long long* steps, Moments* made) noexcept:
+    """The usual parameter: its state was met in this version of the state dict, all is as expected. False: not that.
+
+    dtype and steps: those of the parameters before, which this one must share; negative before the first.
+    """
     cdef KnownState* known = &known_states[(<size_t> o >> 4) & (KNOWN_STATES - 1)]
     cdef PyObject* g
     cdef PyObject* m
     cdef PyObject* sq
-    if known.version != version or known.parameter != o or AG_TYPE(known.state) != <PyTypeObject*> AdamState or options.amsgrad:
+    cdef Layout* layout
+    cdef int kind
+    if known.version != version or known.parameter != o or AG_TYPE(known.state) != <PyTypeObject*> AdamState:
         return False
     g = (<Tensor> o).grad_
     m = <PyObject*> (<AdamState> known.state).exp_avg
     sq = <PyObject*> (<AdamState> known.state).exp_avg_sq
-    if g == NULL or not (<Tensor> o).layout.flags & CONTIGUOUS or (<Tensor> o).layout.numel >= MANY or (<Tensor> o).dtype_ > FLOAT64 \
-            or not matches(g, <Tensor> o) or not matches(m, <Tensor> o) or not matches(sq, <Tensor> o):
+    layout, kind = (<Tensor> o).layout, (<Tensor> o).dtype_
+    if g == NULL or not layout.flags & CONTIGUOUS or layout.numel >= MANY or kind > FLOAT64 or not matches(g, layout, kind) \
+            or not matches(m, layout, kind) or not matches(sq, layout, kind):
         return False
-    (<AdamState> known.state).steps += 1
-    (<Tensor> m).storage.version += 1
-    (<Tensor> sq).storage.version += 1
-    K.adam((<Tensor> o).dtype_, (<Tensor> o).layout.numel, (<Tensor> o).data, (<Tensor> g).data, (<Tensor> m).data, (<Tensor> sq).data,
-           NULL, options.lr, options.beta1, options.beta2, options.eps, options.decay, options.decoupled, options.maximize,
-           (<AdamState> known.state).steps)
-    (<Tensor> o).storage.version += 1
+    if steps[0] < 0:
+        steps[0], dtype[0] = (<AdamState> known.state).steps, kind
+    elif (<AdamState> known.state).steps != steps[0] or kind != dtype[0]:
+        return False
+    (<AdamState> known.state).steps = steps[0] + 1
+    changed((<Tensor> m).storage)
+    changed((<Tensor> sq).storage)
+    changed((<Tensor> o).storage)
+    made.n, made.p, made.g = layout.numel, (<Tensor> o).data, (<Tensor> g).data
+    made.m, made.v, made.vmax = (<Tensor> m).data, (<Tensor> sq).data, NULL
     return True
+
+
+cdef int adam_at_once(list params, Py_ssize_t i, unsigned long long version, const AdamNumbers* numbers) noexcept:
+    """Update the usual parameters from the i-th on, as many as follow each other, in one call: 10 ns each less. Returns how many."""
+    cdef Moments found[AT_ONCE]
+    cdef int count = 0, dtype = 0, room = min(<Py_ssize_t> AT_ONCE, len(params) - i)
+    cdef long long steps = -1
+    while count < room \
+            and moments_at_once(ag_item(params, i + count), version, &dtype, &steps, &found[count]):
+        count += 1
+    if count:
+        K.adam(dtype, count, found, numbers, steps + 1)
+    return count
 
 
 cdef int adam(groups, state) except -1:
@@ -417,21 +448,25 @@ cdef int adam(groups, state) except -1:
     cdef AdamState s
     cdef dict group
     cdef list params
-    cdef Py_ssize_t i, n
+    cdef Py_ssize_t i
+    cdef int done
     cdef long long steps
     cdef unsigned long long version
     cdef AdamOptions o
-    cdef char* largest
+    cdef Moments moments
     cdef Values v
     check_state(state)
     for group in groups:
         o = options_of_adam(group)[0]
         params = params_of(group)
-        version = 0 if recording() else ag_version_of(state)
-        for i in range(len(params)):
-            if version and adam_at_once(ag_item(params, i), version, &o):
+        version = 0 if recording() or o.amsgrad else ag_version_of(state)
+        i = 0
+        while i < len(params):
+            done = adam_at_once(params, i, version, &o.numbers) if version else 0
+            i += done or 1
+            if done:
                 continue
-            p = <Tensor?> params[i]
+            p = <Tensor?> params[i - 1]
             g = gradient(p)
             if g is None:
                 continue
@@ -443,28 +478,26 @@ cdef int adam(groups, state) except -1:
             m, sq = s.exp_avg, s.exp_avg_sq
             check(m, p, "exp_avg")
             check(sq, p, "exp_avg_sq")
-            largest = NULL
+            moments.vmax = NULL
             if o.amsgrad:
                 if s.max_exp_avg_sq is None:
                     s.max_exp_avg_sq = new_state(p)
                 check(s.max_exp_avg_sq, p, "max_exp_avg_sq")
                 s.max_exp_avg_sq.storage.version += 1
-                largest = s.max_exp_avg_sq.data
+                moments.vmax = s.max_exp_avg_sq.data
             values_open(p, &v)
             s.steps += 1
             m.storage.version += 1
             sq.storage.version += 1
-            n = p.layout.numel
+            moments.n, moments.p, moments.g, moments.m, moments.v = p.layout.numel, v.data, g.data, m.data, sq.data
             if recording():
                 recorder.update(group, state, s, p)
-            if n < MANY:
-                K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, o.lr, o.beta1, o.beta2, o.eps, o.decay,
-                       o.decoupled, o.maximize, s.steps)
+            if moments.n < MANY:
+                K.adam(p.dtype_, 1, &moments, &o.numbers, s.steps)
             else:
                 steps = s.steps
                 with nogil:
-                    K.adam(p.dtype_, n, v.data, g.data, m.data, sq.data, largest, o.lr, o.beta1, o.beta2, o.eps, o.decay,
-                           o.decoupled, o.maximize, steps)
+                    K.adam(p.dtype_, 1, &moments, &o.numbers, steps)
             values_close(p, &v)
 
 
@@ -565,26 +598,36 @@ def rmsprop_step(self, closure=None):
     return loss
 
 
+@cython.nonecheck(False)
+cdef inline int drop_grad(PyObject* p) except -1:
+    cdef PyObject* found
+    if not is_tensor(p):
+        raise TypeError(f"zero_grad: expected Tensors as parameters, got {type(<object> p).__name__}")
+    found = (<Tensor> p).grad_
+    if found != NULL:
+        (<Tensor> p).grad_ = NULL
+        Py_DECREF(<object> found)
+    return 0
+
+
 def zero_grad(self, bint set_to_none=True):
     """Drop the gradients of all parameters, or fill them with zeros if `set_to_none` is False."""
     cdef Tensor p, g
     cdef list params
     cdef Py_ssize_t i
-    cdef PyObject* found
     for group in attribute_at(self, "param_groups", group_places):
         params = params_of(group)
-        for i in range(len(params)):
-            p = <Tensor?> params[i]
+        i = 0
+        while i < len(params):                    # dropping a gradient may run code that changes the list
             if recording():
-                recorder.leaf(p, not set_to_none)
-            if p.grad_ == NULL:
-                continue
+                recorder.leaf(<Tensor?> params[i], not set_to_none)
             if set_to_none:
-                found = p.grad_
-                p.grad_ = NULL
-                Py_DECREF(<object> found)
+                drop_grad(ag_item(params, i))
             else:
-                g = (<Tensor> p.grad_).detach()
-                set_grad(p, <PyObject*> g)
-                set_to_zero(g)
-                g.storage.version += 1
+                p = <Tensor?> params[i]
+                if p.grad_ != NULL:
+                    g = (<Tensor> p.grad_).detach()
+                    set_grad(p, <PyObject*> g)
+                    set_to_zero(g)
+                    g.storage.version += 1
+            i += 1

@@ -7,25 +7,30 @@
 # itself (diagonal, unfold), its gradient is that of a window on a base without gaps, however the input lay in memory.
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.dtype cimport INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_incref, layout_strided, same_layout, strides_of, strides_tuple,
+    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_incref, layout_strided, same_layout, same_shape, shape_tuple, strides_of,
+    strides_tuple,
 )
 from autograd_cy.array.storage cimport FOREIGN
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.operands cimport contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
-from autograd_cy.engine.shape cimport axis_of, fill_one, need_tensor, own, read_shape, view_of
+from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, made_of, need_tensor, own, read_shape, view_of, view_with, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias
 from autograd_cy.kernels.table cimport K
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.shape import sum_to
+from autograd_cy.engine.shape import clone, sum_to
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int AS_STRIDED = OPCODES["as_strided"], AS_STRIDED_BACK = OPCODES["as_strided_back"]
 cdef int FILL_STRIDED = OPCODES["fill_strided"], DIAGONAL = OPCODES["diagonal"], UNFOLD = OPCODES["unfold"]
+cdef int DIAGONAL_BACK = OPCODES["diagonal_back"], REPLACE_STRIDED = OPCODES["replace_strided"]
 
 
 cdef Layout* base_layout(tuple base) except NULL:
@@ -36,11 +41,15 @@ cdef Layout* base_layout(tuple base) except NULL:
     cdef Layout* layout
     read_shape(base[1], strides, "as_strided")
     layout = layout_strided(ndim, shape, strides)
+    check_base(layout)
+    return layout
+
+
+cdef int check_base(Layout* layout) except -1:
     if layout.flags & OVERLAPPING:
-        layout_decref(layout)
         raise RuntimeError("a window on memory (as_strided, or a view that was changed in place) whose base has several elements in one "
                            "memory location (it was expanded) has no gradient; clone() the base first")
-    return layout
+    return 0
 
 
 cdef struct Reach:            # of a window: offsets of its lowest and its highest element; none: 0, -1
@@ -176,6 +185,25 @@ def fill_strided(Tensor x, tuple base, tuple view):
     return recorded_window(FILL_STRIDED, out, x, base, view)
 
 
+def replaced(input, src, cut, str name):
+    """A copy of input in which the view cut(copy) shows src: the row replace_strided."""
+    cdef Tensor x = need_tensor(input, name), v = need_tensor(src, name), out, seen
+    cdef PyObject* inputs[2]
+    cdef Layout* layout = layout_dense_like(x.layout)
+    out = own(copy_of(x, layout))
+    layout_decref(layout)
+    seen = cut(out)
+    if not same_shape(seen.layout, v.layout):
+        raise RuntimeError(f"{name}: expected src of shape {seen.shape}, got {v.shape}")
+    copy_into(seen, v)
+    inputs[0], inputs[1] = <PyObject*> x, <PyObject*> v
+    if out.dtype_ < INT64 and any_wants_grad(2, inputs):
+        attrs = ((shape_tuple(out.layout), strides_tuple(out.layout)),
+                 (shape_tuple(seen.layout), strides_tuple(seen.layout), (seen.data - out.data) // itemsize_of(out.dtype_)))
+        record(REPLACE_STRIDED, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
 # ---- views for users
 
 cdef tuple plain_strides(shape):
@@ -192,12 +220,16 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 
     Raises IndexError for dims out of range, RuntimeError where both are the same.
     """
-    cdef Tensor a = need_tensor(input, "diagonal")
+    return diagonal_of(need_tensor(input, "diagonal"), offset, dim1, dim2)
+
+
+cdef object diagonal_of(Tensor a, object offset, object dim1, object dim2):
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = a.layout.ndim
     cdef int first, second, i, n = 0
     cdef Py_ssize_t shift = offset, length, start = 0
+    cdef Py_ssize_t attrs[3]
     if ndim < 2:
         raise IndexError(f"diagonal: expected at least 2 dimensions, got shape {a.shape}")
     first, second = axis_of(dim1, ndim, "diagonal"), axis_of(dim2, ndim, "diagonal")
@@ -214,16 +246,91 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         length = min(a.layout.dims[first] + max(shift, -a.layout.dims[first]), a.layout.dims[second])
         start = -shift * strides_of(a.layout)[first] if length > 0 else 0
     shape[n], strides[n] = max(length, 0), strides_of(a.layout)[first] + strides_of(a.layout)[second]
-    return view_of(a, layout_strided(n + 1, shape, strides), a.data + start * itemsize_of(a.dtype_), DIAGONAL,
-                   (shift, first, second) if wants_grad(a) else None)
+    attrs[0], attrs[1], attrs[2] = shift, first, second
+    return view_of(a, layout_strided(n + 1, shape, strides), a.data + start * itemsize_of(a.dtype_), DIAGONAL, 3, attrs)
 
 
-def diagonal_back(g, shape, offset, dim1, dim2):
-    """g placed on the diagonal of zeros: the gradient of diagonal."""
-    strides = plain_strides(shape)
-    start = offset * strides[dim2] if offset >= 0 else -offset * strides[dim1]
-    kept = [s for i, s in enumerate(strides) if i not in (dim1, dim2)]
-    return as_strided_back(g, (tuple(shape), strides), (g.shape, (*kept, strides[dim1] + strides[dim2]), start))
+cdef object on_diagonal(Tensor x, int ndim, Py_ssize_t* attrs):
+    """x on a diagonal of zeros; attrs: their shape, offset, dim1, dim2."""
+    cdef Tensor out = zeros_of(ndim, attrs, x.dtype_)
+    cdef Py_ssize_t offset = attrs[ndim], first = attrs[ndim + 1], second = attrs[ndim + 2]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t* steps = strides_of(out.layout)
+    cdef int i, n = 0
+    for i in range(ndim):
+        if i != first and i != second:
+            strides[n] = steps[i]
+            n += 1
+    strides[n] = steps[first] + steps[second]
+    copy_block(out, offset * steps[second] if offset >= 0 else -offset * steps[first], x, 0, n + 1, x.layout.dims, strides,
+               strides_of(x.layout))
+    return made_of(x, out, DIAGONAL_BACK, ndim + 3, attrs)
+
+
+cdef int diagonal_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """The first derivatives of diagonal and of its gradient, as the rules give them."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef Py_ssize_t attrs[MAX_NDIM + 3]
+    cdef int i, ndim = node.edges[0].layout.ndim
+    if node.opcode == DIAGONAL:
+        for i in range(ndim + 3):
+            attrs[i] = node.edges[0].layout.dims[i] if i < ndim else ints[i - ndim]
+        out = on_diagonal(g, ndim, attrs)
+    else:
+        out = diagonal_of(g, ints[ndim + 1], ints[ndim + 2], ints[ndim + 3])
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[DIAGONAL] = backwards[DIAGONAL_BACK] = diagonal_backward
+
+
+def diagonal_back(Tensor x, shape, Py_ssize_t offset, int dim1, int dim2):
+    """x placed on the diagonal of zeros: the gradient of diagonal."""
+    cdef Py_ssize_t attrs[MAX_NDIM + 3]
+    cdef int ndim = read_shape(shape, attrs, "diagonal_back")
+    attrs[ndim], attrs[ndim + 1], attrs[ndim + 2] = offset, dim1, dim2
+    return on_diagonal(x, ndim, attrs)
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """Zeros with the last dimension of input on the diagonal (i, i + offset) of dims dim1 and dim2 of the result.
+
+    Raises IndexError for dims out of range, RuntimeError where both are the same.
+    """
+    cdef Tensor x = need_tensor(input, "diag_embed")
+    cdef Py_ssize_t attrs[MAX_NDIM + 3]
+    cdef int ndim = x.layout.ndim + 1, first, second, i, n = 0
+    cdef Py_ssize_t shift = offset, size
+    if not 0 < x.layout.ndim < MAX_NDIM:
+        raise RuntimeError(f"diag_embed: expected 1 to {MAX_NDIM - 1} dimensions, got {x.layout.ndim}")
+    first, second = axis_of(dim1, ndim, "diag_embed"), axis_of(dim2, ndim, "diag_embed")
+    if first == second:
+        raise RuntimeError(f"diag_embed: dim1 and dim2 must differ, got {dim1} and {dim2}")
+    size = x.layout.dims[ndim - 2]
+    if not -LARGEST < shift < LARGEST:
+        raise ShapeError(f"diag_embed: diagonal {offset} is out of reach")
+    size += shift if shift >= 0 else -shift
+    for i in range(ndim):
+        if i == first or i == second:
+            attrs[i] = size
+        else:
+            attrs[i] = x.layout.dims[n]
+            n += 1
+    attrs[ndim], attrs[ndim + 1], attrs[ndim + 2] = shift, first, second
+    return on_diagonal(x, ndim, attrs)
+
+
+def diag(input, diagonal=0):
+    """Of a vector: the matrix with it on a diagonal; of a matrix: a copy of its diagonal."""
+    cdef Tensor x = need_tensor(input, "diag")
+    if x.layout.ndim == 1:
+        return diag_embed(x, diagonal)
+    if x.layout.ndim != 2:
+        raise RuntimeError(f"diag: expected a vector or a matrix, got shape {x.shape}")
+    return clone(diagonal_of(x, diagonal, 0, 1))
 
 
 def unfold(input, dimension, size, step):
@@ -238,6 +345,7 @@ def unfold(input, dimension, size, step):
     cdef int axis = axis_of(dimension, ndim, "unfold")
     cdef Py_ssize_t length = size, by = step
     cdef Py_ssize_t n = a.layout.dims[axis] if ndim else 1
+    cdef Py_ssize_t attrs[3]
     cdef int i
     if not 0 <= length <= n:
         raise RuntimeError(f"unfold: size must lie between 0 and the size {n} of dim {axis} of shape {a.shape}, got {length}")
@@ -251,7 +359,8 @@ def unfold(input, dimension, size, step):
     if ndim:
         shape[axis] = (n - length) // by + 1
         strides[axis] = strides[axis] * by if shape[axis] > 1 else strides[axis]
-    return view_of(a, layout_strided(ndim + 1, shape, strides), a.data, UNFOLD, (axis, length, by) if wants_grad(a) else None)
+    attrs[0], attrs[1], attrs[2] = axis, length, by
+    return view_of(a, layout_strided(ndim + 1, shape, strides), a.data, UNFOLD, 3, attrs)
 
 
 def unfold_back(g, shape, dimension, size, step):
@@ -297,10 +406,10 @@ def as_strided(input, size, stride, storage_offset=None):
         raise RuntimeError(f"as_strided: size {tuple(size)}, stride {tuple(stride)} and offset {offset} leave the storage of "
                            f"{a.storage.nbytes // itemsize_of(a.dtype_)} elements")
     if not wants_grad(a):
-        return view_of(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, None)
-    attrs = ((a.shape, strides_tuple(a.layout)), (tuple(size), tuple(stride), offset - here))
-    layout_decref(base_layout(attrs[0]))          # refuses now what has no gradient
-    return view_of(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, attrs)
+        return view_with(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, ())
+    check_base(a.layout)                          # refuses now what has no gradient
+    attrs = ((shape_tuple(a.layout), strides_tuple(a.layout)), (shape_tuple(layout), strides_tuple(layout), offset - here))
+    return view_with(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, attrs)
 
 
 cdef Py_ssize_t LARGEST = <Py_ssize_t> 1 << 40        # elements that a window may be away

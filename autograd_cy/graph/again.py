@@ -6,7 +6,7 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 from typing import Any
 
 from autograd_cy.engine import (
-    decompositions, dispatch, gather, joins, linear_algebra, named_products, products, reduce, scans, shape, sorting, windows,
+    blocks, decompositions, dispatch, gather, joins, linear_algebra, named_products, products, reduce, scans, shape, sorting, windows,
 )
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
 from autograd_cy.engine.losses import cross_entropy
@@ -40,7 +40,7 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "prod", "a
     "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear,
     "cross_entropy": lambda x, target, weight, ignore_index, smoothing: cross_entropy(x, target, weight, ignore_index, "none", smoothing),
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
-    "concatenate": lambda *xs: FUNCTIONS["concatenate"](xs[:-2], xs[-1]),
+    "concatenate": lambda *xs: joins.cat(xs[:-2], xs[-1]), "stack": lambda *xs: joins.stack(xs[:-1], xs[-1]),
 }
 FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix_exp", "qr", "svd")} | {
     "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band, "trace": named_products.trace,
@@ -53,10 +53,12 @@ FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix
     "lstsq": lambda a, b, rcond, driver: decompositions.least_squares(a, b, rcond, driver)[0],
 }
 FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "permute", "expand", "slice", "unslice", "as_strided",
-                                               "pieces", "convert", "index", "index_back", "gather", "put")}
+                                               "pieces", "convert", "index", "index_back", "gather", "put", "triangle", "flip", "pad",
+                                               "diagonal_back")}
 FORWARD |= {
     "select": shape.select, "narrow": shape.narrow, "unbind": lambda x, count, dim: joins.unbind(x, dim), "diagonal": windows.diagonal,
-    "unfold": windows.unfold, "as_strided_back": windows.as_strided_back, "triangle": joins.triangle, "pad": joins.padded,
+    "unfold": windows.unfold, "as_strided_back": windows.as_strided_back, "repeat": blocks.repeat, "border": blocks.bordered,
+    "roll": lambda x, shifts: blocks.roll(x, shifts, range(len(shifts))), "repeat_interleave": blocks.interleave,
     "scatter": lambda x, index, v, dim: gather.scatter(x, dim, index, v), "embedding": gather.embedding_row,
     "scatter_add": lambda x, index, v, dim: gather.scatter_add(x, dim, index, v),
     "scatter_reduce": lambda x, index, v, reduce, dim, include_self: gather.reduced(x, dim, index, v, reduce, include_self),

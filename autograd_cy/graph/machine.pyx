@@ -21,7 +21,7 @@ from autograd_cy.array.storage cimport (
 from autograd_cy.engine.tensor cimport Tensor, tensor_wrap
 from autograd_cy.engine.updates cimport CountedState
 from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
-from autograd_cy.kernels.table cimport BLOCK, K, MAX_ARRAYS, Array, Link, Operand
+from autograd_cy.kernels.table cimport BLOCK, K, MAX_ARRAYS, AdamNumbers, Array, Link, Moments, Operand
 
 from autograd_cy.graph.lowering import lower
 from autograd_cy.graph.program import CONSTANT, EXTERNAL, LOCAL
@@ -551,6 +551,14 @@ cdef Py_ssize_t run_routine(Step* s) noexcept nogil:
     return K.routine(<int> s.ints[0], arrays, <int> s.ints[1], a, <int> s.ints[2], s.numbers)
 
 
+cdef void run_adam(Step* s) noexcept nogil:
+    cdef Moments moments = Moments(n=s.ints[1], p=s.p[0], g=s.p[1], m=s.p[2], v=s.p[3], vmax=s.p[4])
+    cdef AdamNumbers numbers = AdamNumbers(lr=s.numbers[0], beta1=s.numbers[1], beta2=s.numbers[2], eps=s.numbers[3], decay=s.numbers[4],
+                                           decoupled=<int> s.ints[2], maximize=<int> s.ints[3])
+    s.counter[0] += 1
+    K.adam(<int> s.ints[0], 1, &moments, &numbers, s.counter[0])
+
+
 cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
     """Run one step; -1, or what went wrong: the element that a check refused, the status of a routine."""
     cdef Py_ssize_t* a = s.ints
@@ -562,9 +570,7 @@ cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
     elif s.kind == SMALL_GEMM:
         K.small_gemm(<int> a[0], <int> a[1], <int> a[2], a[4], a[5], a[6], p[1], a[7], p[2], a[9], p[0], a[11])
     elif s.kind == ADAM:
-        s.counter[0] += 1
-        K.adam(<int> a[0], a[1], p[0], p[1], p[2], p[3], p[4], s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3], s.numbers[4],
-               <int> a[2], <int> a[3], s.counter[0])
+        run_adam(s)
     elif s.kind == SGD:
         K.sgd(<int> a[0], a[1], p[0], p[1], p[2], s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3], <int> a[2], <int> a[3], 0)
     elif s.kind == ROWS:

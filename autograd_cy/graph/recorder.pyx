@@ -21,7 +21,7 @@ from autograd_cy.engine.node cimport Node, node_line
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport (
     FIRST_SCALAR, K, LAST_SCALAR, N_VARIANTS, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_PROD, REDUCE_SUM,
-    Array, Kernels, Loop, Operand, recorder, routines,
+    AdamNumbers, Array, Kernels, Loop, Moments, Operand, recorder, routines,
 )
 
 from autograd_cy._libraries import DIRECTORY
@@ -622,11 +622,11 @@ cdef void on_sgd(int dtype, Py_ssize_t n, char* p, const char* g, char* buf, dou
     saved.sgd(dtype, n, p, g, buf, lr, momentum, dampening, weight_decay, nesterov, maximize, first)
 
 
-cdef void on_adam(int dtype, Py_ssize_t n, char* p, const char* g, char* m, char* v, char* vmax, double lr, double beta1, double beta2,
-                  double eps, double weight_decay, int decoupled, int maximize, long long step) noexcept nogil:
-    if mine():
-        note_update("adam", dtype, n, p, g, m, v, vmax, decoupled, maximize, 0, lr, beta1, beta2, eps, weight_decay)
-    saved.adam(dtype, n, p, g, m, v, vmax, lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step)
+cdef void on_adam(int dtype, int count, const Moments* at, const AdamNumbers* o, long long step) noexcept nogil:
+    if mine():                  # one parameter: while something is recorded, each comes by itself
+        note_update("adam", dtype, at.n, at.p, at.g, at.m, at.v, at.vmax, o.decoupled, o.maximize, 0, o.lr, o.beta1, o.beta2, o.eps,
+                    o.decay)
+    saved.adam(dtype, count, at, o, step)
 
 
 cdef void on_rmsprop(int dtype, Py_ssize_t n, char* p, const char* g, char* square_avg, char* buf, char* grad_avg, double lr,

@@ -14,7 +14,7 @@ from autograd_cy import _libraries
 from . import table
 
 LEVELS = ("base", "v3", "v4")
-MODULES = ("elementwise", "reduce", "rows", "update", "micro", "loops")
+MODULES = ("elementwise", "casts", "reduce", "rows", "update", "micro", "loops")
 
 
 def _choose_level():
@@ -28,6 +28,22 @@ def _choose_level():
 
 
 level = _choose_level()
-_libraries.add(importlib.import_module(f"._{level}", __name__))
-for _name in ("integer_loops", "index", *(f"_{level}_{name}" for name in MODULES)):        # each fills its part of the table
+# Of 512 bits, memory and short formulas gain nothing (setup.py), so v4 has some of the modules only, and of the loops the long ones.
+_levels = ("v3", "v4") if level == "v4" else (level,)
+_modules = {}
+for _level in _levels:
+    _libraries.add(_library := importlib.import_module(f"._{_level}", __name__))
+    _modules.update({name.rpartition(f"._{_level}_")[2]: name for name in _library.names()})
+
+
+def import_levelled(name):
+    """Imports a module of loops, which fills its part of the table, at the best level that there is of it."""
+    importlib.import_module(_modules[name])
+
+
+if level == "v4":
+    importlib.import_module("._v3_loops", __name__)          # those that v4 has come after them
+for _name in ("integer_loops", "index"):
     importlib.import_module(f".{_name}", __name__)
+for _name in MODULES:
+    import_levelled(_name)

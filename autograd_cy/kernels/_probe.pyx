@@ -5,7 +5,7 @@
 import time
 
 from autograd_cy.array.dtype cimport MAX_NDIM
-from autograd_cy.kernels.table cimport K
+from autograd_cy.kernels.table cimport K, AdamNumbers, Moments
 
 
 def reduce(int kind, int dtype, shape, size_t x, x_strides, size_t out, out_strides, double param=0, long repeat=1):
@@ -59,10 +59,12 @@ def sgd(int dtype, Py_ssize_t n, size_t p, size_t g, size_t buf, double lr, doub
 def adam(int dtype, Py_ssize_t n, size_t p, size_t g, size_t m, size_t v, size_t vmax, double lr, double beta1, double beta2,
          double eps, double weight_decay, bint decoupled, bint maximize, long long step, long repeat=1):
     cdef long _r
+    cdef Moments moments = Moments(n=n, p=<char*> p, g=<const char*> g, m=<char*> m, v=<char*> v, vmax=<char*> vmax)
+    cdef AdamNumbers numbers = AdamNumbers(lr=lr, beta1=beta1, beta2=beta2, eps=eps, decay=weight_decay, decoupled=decoupled,
+                                           maximize=maximize)
     start = time.perf_counter_ns()
     for _r in range(repeat):
-        K.adam(dtype, n, <char*> p, <const char*> g, <char*> m, <char*> v, <char*> vmax, lr, beta1, beta2, eps, weight_decay,
-               decoupled, maximize, step)
+        K.adam(dtype, 1, &moments, &numbers, step)
     return (time.perf_counter_ns() - start) / repeat
 
 

@@ -1,18 +1,17 @@
 # Drivers that run one elementwise loop, or a copy, over operands of any shape and strides.
 #
-# Relies on table (the loops' signature), plan (order of dims) and moves (packing, scratch memory).  The engine relies on it,
-# through K.elementwise, K.copy and K.casts.
+# Relies on table (the loops' signature, the casts), plan (order of dims) and moves (packing, scratch memory).  The engine relies on it,
+# through K.elementwise and K.copy.
 #
 # A loop handles contiguous elements only (or one repeated input).  So the driver orders the dims by the output's
 # strides, merges those it can, and hands the loop the longest contiguous stretches there are.  What is not
 # contiguous is packed into blocks of scratch memory that stay in the first-level cache; a packed block is kept for as
 # long as its source address stays the same, so a broadcast operand is packed once.
 
-from libc.stdint cimport uint8_t, uint64_t, int32_t, int64_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from autograd_cy.array.dtype cimport (
-    FLOAT32, FLOAT64, INT64, INT32, UINT8, BOOL, MAX_NDIM, itemsize_of)
+from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.kernels.moves cimport (
     AG_SCRATCH_BYTES, BAND, MAX_OPERANDS, ag_copy_short, ag_repeat_row, ag_scratch, move_block, move_tile_of)
 from autograd_cy.kernels.plan cimport Plan, advance, band_dim, make_plan, move_dim_inward
@@ -30,20 +29,6 @@ cdef enum State:              # how the loop gets at an operand within a block
     DIRECT = 0
     REPEATED = 1              # one value, through a scalar variant
     PACKED = 2                # through scratch memory
-
-ctypedef fused from_t:
-    float
-    double
-    int64_t
-    int32_t
-    uint8_t
-
-ctypedef fused to_t:
-    float
-    double
-    int64_t
-    int32_t
-    uint8_t
 
 
 cdef inline Loop choose_variant(const Loop* variants, int nops, int* state) noexcept nogil:
@@ -377,33 +362,7 @@ cdef void elementwise(const Loop* variants, int nin, int ndim, const Py_ssize_t*
         run_rows(loop, nin + 1, pointers, operands, repeated, scalars, inner, n // inner, attrs)
 
 
-# ---------------------------------------------------------------------------------------------- copy and casts
-
-# A Loop in all but its C type: the two fused types must occur among the arguments, so p and attrs carry them.
-cdef void cast_loop(Py_ssize_t n, from_t** p, const to_t* attrs) noexcept nogil:
-    cdef to_t* dst = <to_t*> p[0]
-    cdef from_t* src = p[1]
-    cdef Py_ssize_t i
-    for i in range(n):
-        dst[i] = <to_t> src[i]
-
-
-cdef void truth_loop(Py_ssize_t n, from_t** p, const double* attrs) noexcept nogil:
-    cdef uint8_t* dst = <uint8_t*> p[0]
-    cdef from_t* src = p[1]
-    cdef Py_ssize_t i
-    for i in range(n):
-        dst[i] = src[i] != 0
-
-
-cdef void fill_casts(int dtype, from_t* of_this_type):
-    K.casts[dtype][FLOAT32] = <Loop> cast_loop[from_t, float]
-    K.casts[dtype][FLOAT64] = <Loop> cast_loop[from_t, double]
-    K.casts[dtype][INT64] = <Loop> cast_loop[from_t, int64_t]
-    K.casts[dtype][INT32] = <Loop> cast_loop[from_t, int32_t]
-    K.casts[dtype][UINT8] = <Loop> cast_loop[from_t, uint8_t]
-    K.casts[dtype][BOOL] = <Loop> truth_loop[from_t]
-
+# ---------------------------------------------------------------------------------------------- copies
 
 cdef void copy(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides,
                int src_dtype, const char* src, const Py_ssize_t* src_strides) noexcept nogil:
@@ -461,11 +420,5 @@ cdef void copy(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, cons
     move_block(plan.itemsize[0], plan.ndim, plan.shape, plan.data[0], &plan.strides[0][0], plan.data[1], &plan.strides[0][1])
 
 
-fill_casts[float](FLOAT32, NULL)
-fill_casts[double](FLOAT64, NULL)
-fill_casts[int64_t](INT64, NULL)
-fill_casts[int32_t](INT32, NULL)
-fill_casts[uint8_t](UINT8, NULL)
-fill_casts[uint8_t](BOOL, NULL)       # 0 and 1
 K.elementwise = elementwise
 K.copy = copy

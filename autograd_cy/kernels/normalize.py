@@ -3,8 +3,6 @@
 Relies on the level that kernels/__init__ chose. Whoever first asks for a routine "normalize...." imports this.
 """
 
-from importlib import import_module
+from . import import_levelled
 
-from . import level
-
-import_module(f"._{level}_normalize", __package__)
+import_levelled("normalize")

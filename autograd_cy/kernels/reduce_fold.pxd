@@ -1,6 +1,7 @@
 # Folds over strided arrays, of elements that may first be mapped (a square, an exponential of a difference).
 #
-# Relies on fold.pxd (contiguous folds), reduce_plan.pxd and vecmath.h.  reduce.pyx relies on it.
+# Relies on fold.pxd (contiguous folds), reduce_plan.pxd and table.pxd (exp and power, which the module of loops puts there).
+# reduce.pyx relies on it.
 #
 # Every element type is folded in one of three accumulator types.  When the smallest stride is a reduced dim, an output is the
 # fold of a stream of blocks (fold_one); when it is a kept dim, a row of outputs is accumulated at once (fold_many).
@@ -8,12 +9,9 @@
 from autograd_cy.array.dtype cimport MAX_NDIM
 from autograd_cy.kernels.fold cimport (OP_SUM, acc_t, fold_columns, fold_contiguous, fold_row, fold_rows8, fold_squares, identity, load)
 from autograd_cy.kernels.reduce_plan cimport Plan, advance
+from autograd_cy.kernels.table cimport K
 
-cdef extern from "vecmath.h" nogil:
-    float ag_exp_f32(float x) noexcept
-    double ag_exp_f64(double x) noexcept
-    float ag_pow_f32(float x, float y) noexcept
-    double ag_pow_f64(double x, double y) noexcept
+cdef extern from "math.h" nogil:
     float fabsf(float x) noexcept
     double fabs(double x) noexcept
 
@@ -41,6 +39,7 @@ cdef inline void apply(int before, int unary, acc_t* b, Py_ssize_t n, const acc_
     """b = unary(b before by): `by` is one value (by_step 0) or one per element."""
     cdef Py_ssize_t i
     cdef acc_t s, p
+    cdef char* pointers[3]
     if acc_t is float or acc_t is double:
         if before == SUBTRACT:
             if by_step:
@@ -54,27 +53,27 @@ cdef inline void apply(int before, int unary, acc_t* b, Py_ssize_t n, const acc_
             for i in range(n):
                 b[i] = b[i] / by[i * by_step]
         p = <acc_t> param
+        pointers[0], pointers[1], pointers[2] = <char*> b, <char*> b, <char*> &p
         if unary == SQUARE:
             for i in range(n):
                 b[i] = b[i] * b[i]
-        elif unary == ABS:
+        elif unary == ABS or unary == POWER:
             for i in range(n):
                 if acc_t is float:
                     b[i] = fabsf(b[i])
                 else:
                     b[i] = fabs(b[i])
-        elif unary == EXP:
-            for i in range(n):
-                if acc_t is float:
-                    b[i] = ag_exp_f32(b[i])
-                else:
-                    b[i] = ag_exp_f64(b[i])
+        # The loops of the table: the formulas exist once, and at the best level.
+        if unary == EXP:
+            if acc_t is float:
+                K.exp[0](n, pointers, NULL)
+            else:
+                K.exp[1](n, pointers, NULL)
         elif unary == POWER:
-            for i in range(n):
-                if acc_t is float:
-                    b[i] = ag_pow_f32(fabsf(b[i]), p)
-                else:
-                    b[i] = ag_pow_f64(fabs(b[i]), p)
+            if acc_t is float:
+                K.power[0](n, pointers, NULL)
+            else:
+                K.power[1](n, pointers, NULL)
     if unary == NONZERO:
         for i in range(n):
             b[i] = b[i] != 0

@@ -52,6 +52,19 @@ cdef struct Operand:
     const Py_ssize_t* strides     # ndim of them, 0 where the operand is repeated; NULL: a single value
     Py_ssize_t itemsize
 
+# A parameter of Adam with n elements, its gradient, the means of gradients and of their squares; vmax: NULL without amsgrad.
+cdef struct Moments:
+    Py_ssize_t n
+    char* p
+    const char* g
+    char* m
+    char* v
+    char* vmax
+
+cdef struct AdamNumbers:
+    double lr, beta1, beta2, eps, decay
+    int decoupled, maximize
+
 # What a routine works on: shape and strides in elements; data is NULL for an option that is not in use.
 cdef struct Array:
     char* data
@@ -74,6 +87,8 @@ cdef struct Kernels:
     # loops[loop id][dtype][variant]; NULL where a loop has no such dtype or variant
     Loop loops[MAX_LOOPS][N_DTYPES][N_VARIANTS]
     Loop casts[N_DTYPES][N_DTYPES]            # [from][to], contiguous
+    Loop exp[2]                               # of float32 and float64: loops for other kernels, which no capture notes
+    Loop power[2]                             # x ** one value
 
     # elementwise.pyx: run a loop over any strides. operands[0] is the output, then nin inputs (nin <= 7).
     void (*elementwise)(const Loop* variants, int nin, int ndim, const Py_ssize_t* shape,
@@ -125,9 +140,8 @@ cdef struct Kernels:
     # Each equals torch.optim's single-tensor formula, operation for operation. step counts from 1 (this step included).
     void (*sgd)(int dtype, Py_ssize_t n, char* p, const char* g, char* buf, double lr, double momentum,
                 double dampening, double weight_decay, int nesterov, int maximize, int first) noexcept nogil
-    void (*adam)(int dtype, Py_ssize_t n, char* p, const char* g, char* m, char* v, char* vmax, double lr,
-                 double beta1, double beta2, double eps, double weight_decay, int decoupled, int maximize,
-                 long long step) noexcept nogil
+    # A mean whose magnitude is below the smallest normal number becomes 0.
+    void (*adam)(int dtype, int count, const Moments* parameters, const AdamNumbers* numbers, long long step) noexcept nogil
     void (*rmsprop)(int dtype, Py_ssize_t n, char* p, const char* g, char* square_avg, char* buf, char* grad_avg,
                     double lr, double alpha, double eps, double weight_decay, double momentum,
                     int maximize) noexcept nogil

@@ -3,8 +3,6 @@
 Relies on the level that kernels/__init__ chose. Whoever first asks for a routine "windows...." imports this.
 """
 
-from importlib import import_module
+from . import import_levelled
 
-from . import level
-
-import_module(f"._{level}_windows", __package__)
+import_levelled("windows")

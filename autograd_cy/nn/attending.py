@@ -10,7 +10,7 @@ from ..array.errors import ShapeError
 from ..engine import creation
 from ..engine.products import matmul
 from ..engine.reduce import softmax
-from ..engine.selection import where
+from ..engine.choose import where
 from ..engine.shape import expand
 from ..engine.tensor import Tensor
 from .noise import dropout

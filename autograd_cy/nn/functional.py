@@ -4,10 +4,8 @@ Relies on the engine.  Layers and losses rely on it, and users directly.
 Whatever the engine has with the same signature is its own function here, not a wrapper: a Python frame costs 50 ns.
 """
 
-from autograd_cy.array.dtypes import bool as bool_dtype
-from autograd_cy.array.dtypes import int64, uint8
+from autograd_cy.array.dtypes import int64
 from autograd_cy.engine import creation
-from autograd_cy.engine.composed import prelu
 from autograd_cy.engine.convolve import (
     conv1d,
     conv2d,
@@ -18,12 +16,10 @@ from autograd_cy.engine.convolve import (
     fold,
     unfold,
 )
-from autograd_cy.engine.elementwise import celu as celu_row
 from autograd_cy.engine.elementwise import (
     celu_,
     elu,
     elu_,
-    gelu_tanh,
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -46,10 +42,8 @@ from autograd_cy.engine.elementwise import (
     threshold,
     threshold_,
 )
-from autograd_cy.engine.elementwise import gelu as gelu_exact
-from autograd_cy.engine.elementwise import hardtanh as hardtanh_row
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
-from autograd_cy.engine.indexing import embedding
+from autograd_cy.engine.gather import embedding
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.matrix_products import pdist
 from autograd_cy.engine.losses import (
@@ -59,7 +53,7 @@ from autograd_cy.engine.losses import (
     l1_loss,
     mse_loss,
 )
-from autograd_cy.engine.padding import pad
+from autograd_cy.engine.blocks import pad
 from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from autograd_cy.engine.pooling import (
     adaptive_avg_pool1d,
@@ -84,7 +78,7 @@ from autograd_cy.engine.pooling import (
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
 from autograd_cy.engine.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
-from autograd_cy.engine.selection import clamp, clamp_, where
+from autograd_cy.engine.choose import celu, gelu, hardtanh, prelu, where
 from autograd_cy.engine.tensor import Tensor
 
 from .attending import scaled_dot_product_attention
@@ -127,36 +121,9 @@ __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", 
            "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample"]
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x * Phi(x), Phi the normal distribution function; "tanh": its usual approximation."""
-    if approximate == "none":
-        return gelu_exact(input)
-    if approximate == "tanh":
-        return gelu_tanh(input)
-    raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
-
-
 def softmin(input: Tensor, dim: int) -> Tensor:
     """softmax(-x) along dim."""
     return softmax(-input, dim)
-
-
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x where x > 0, alpha * (exp(x / alpha) - 1) elsewhere. Raises RuntimeError for alpha = 0."""
-    if alpha == 0:
-        raise RuntimeError("celu: alpha cannot be 0")
-    return celu_row(input, alpha, inplace)
-
-
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x limited to [min_val, max_val]; the gradient at the bounds is 0. Raises ValueError for crossed bounds."""
-    if min_val > max_val:
-        raise ValueError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
-    if not input.is_floating_point():
-        if input.dtype == bool_dtype or (input.dtype == uint8 and min(min_val, max_val) < 0):
-            raise RuntimeError(f"hardtanh: not defined for {input.dtype} with these limits")
-        return clamp_(input, int(min_val), int(max_val)) if inplace else clamp(input, int(min_val), int(max_val))
-    return hardtanh_row(input, min_val, max_val, inplace)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -224,22 +191,19 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64 (...) -> int64 (..., num_classes), 1 at the class; num_classes -1: the largest class plus one."""
-    if tensor.dtype != int64:
+    if tensor.dtype is not int64:
         raise RuntimeError(f"one_hot is only applicable to index tensors of type int64, got {tensor.dtype}")
-    if tensor.numel() == 0:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return creation.zeros((*tensor.shape, num_classes), dtype=int64)
-    if num_classes >= 0 and creation.capturing():                     # the replay refuses what is no class when it indexes
-        return creation.eye(num_classes, dtype=int64)[where(tensor < 0, num_classes, tensor)]
-    if int(tensor.min()) < 0:
-        raise RuntimeError(f"Class values must be non-negative, got {int(tensor.min())}")
-    largest = int(tensor.max())
+    if num_classes <= 0 and tensor.numel() == 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if num_classes == -1:
-        num_classes = largest + 1
-    elif largest >= num_classes:
-        raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {largest}")
-    return (tensor.unsqueeze(-1) == creation.arange(num_classes)).to(int64)
+        num_classes = max(int(tensor.max()) + 1, 1)
+    out = creation.zeros((*tensor.shape, max(num_classes, 0)), dtype=int64)
+    try:
+        return out.scatter_(-1, tensor.unsqueeze(-1), 1)
+    except IndexError:                                                # what is no class; in a replay it stays this error
+        if int(tensor.min()) < 0:
+            raise RuntimeError(f"Class values must be non-negative, got {int(tensor.min())}") from None
+        raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {int(tensor.max())}") from None
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:

@@ -12,7 +12,7 @@ from ..engine import creation
 from ..engine.elementwise import exp, log, logsigmoid, minimum, softplus, sqrt, xlogy
 from ..engine.losses import l1_loss
 from ..engine.modes import no_grad
-from ..engine.selection import where
+from ..engine.choose import where
 from ..engine.shape import expand
 from ..engine.tensor import Tensor
 

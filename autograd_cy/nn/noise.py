@@ -11,7 +11,7 @@ from ..array.errors import ShapeError
 from ..engine import creation, random
 from ..engine.elementwise import log
 from ..engine.reduce import softmax
-from ..engine.selection import where
+from ..engine.choose import where
 from ..engine.tensor import Tensor
 
 

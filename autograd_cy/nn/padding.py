@@ -5,7 +5,7 @@ Relies on functional.pad and Module; nothing relies on it.
 
 from collections.abc import Sequence
 
-from autograd_cy.engine.padding import pad
+from autograd_cy.engine.blocks import pad
 from autograd_cy.engine.tensor import Tensor
 
 from .module import Module

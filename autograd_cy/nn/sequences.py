@@ -8,7 +8,7 @@ from ..array.errors import ShapeError
 from ..engine import creation
 from ..engine.joins import cat, stack
 from ..engine.reduce import logsumexp
-from ..engine.selection import where
+from ..engine.choose import where
 from ..engine.tensor import Tensor
 from .losses import reduced
 

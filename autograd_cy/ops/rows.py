@@ -17,6 +17,8 @@ class Row(NamedTuple):
     converted first.
     result: "same", "bool", or "int" where the output's dtype is not the one computed in.
     types: inputs whose dtype is fixed, e.g. {"c": "bool"}.
+    ints: how many of its attributes are integers, if one before them, or none, is a tuple of such: nodes then keep integers only
+    (node_with_ints); -1: otherwise.
     inplace: whether its function takes `inplace`, as those of torch.nn.functional do.
     doc: one line with the formula. special: one line about points where the derivative is a convention.
     """
@@ -36,6 +38,7 @@ class Row(NamedTuple):
     defaults: tuple = ()
     public: bool = True
     inplace: bool = False
+    ints: int = -1
 
     @property
     def has_form_in_place(self):

@@ -10,24 +10,11 @@ _FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table by autograd_cy/ops/w
 
 from cpython.object cimport PyObject
 
-from autograd_cy.engine.dispatch cimport binary, elementwise, inplace, inplace_with, unary, unary_with
+from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace, inplace_with, unary, unary_with
 from autograd_cy.engine.node cimport NO_REDUCTION
-from autograd_cy.engine.shape cimport own
-from autograd_cy.engine.tensor cimport is_tensor
+from autograd_cy.engine.shape cimport need_tensor, own
 
 from autograd_cy.engine.tensor import OPCODES
-
-
-cdef object combined(str name, object result):
-    if result is NotImplemented:
-        raise TypeError(f"{name}: expected tensors (or a tensor and a number)")
-    return result
-
-
-cdef int need_tensor(object x, str name) except -1:
-    if not is_tensor(<PyObject*> x):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
-    return 0
 
 
 cdef tuple named(str name, str signature, str doc, object function, object in_place):
@@ -60,18 +47,18 @@ def _binary(str name, str doc):
     cdef str place = name + "_"
 
     def function(input, other):
-        return combined(name, own(binary(opcode, <PyObject*> input, <PyObject*> other)))
+        return combined(name, binary(opcode, <PyObject*> input, <PyObject*> other))
 
     def in_place(input, other):
         need_tensor(input, place)
-        return combined(place, own(inplace(opcode, <PyObject*> input, <PyObject*> other)))
+        return combined(place, inplace(opcode, <PyObject*> input, <PyObject*> other))
 
     return named(name, "(input, other)", doc + "; a is `input`, b is `other`.", function, in_place)
 """
 
 _UNARY = '''
 cdef int {NAME} = OPCODES["{name}"]
-
+{constants}
 
 def {name}(input{signature}):
     """{doc}"""
@@ -95,13 +82,13 @@ for make, list_ in ((_unary, {unary}), (_binary, {binary})):
 
 _SEVERAL = '''
 cdef int {NAME} = OPCODES["{name}"]
-
+{constants}
 
 def {name}({inputs}{signature}):
     """{doc}"""
     cdef PyObject* args[{n}]
 {attrs}    {pointers}
-    return combined("{name}", own(elementwise({NAME}, {n}, args, {attrs_pointer}, NO_REDUCTION)))
+    return combined("{name}", elementwise({NAME}, {n}, args, {attrs_pointer}, NO_REDUCTION))
 
 
 def {name}_({inputs}{signature}):
@@ -109,7 +96,7 @@ def {name}_({inputs}{signature}):
     cdef PyObject* args[{n}]
     need_tensor({first}, "{name}_")
 {attrs}    {pointers}
-    return combined("{name}_", own(inplace_with({NAME}, {n}, args, {attrs_pointer})))
+    return combined("{name}_", inplace_with({NAME}, {n}, args, {attrs_pointer}))
 '''
 
 
@@ -124,8 +111,23 @@ def _several(row, values):
 
 def parameters(row):
     """The attributes of a row as parameters: [(name, text of the default or None)]."""
-    defaults = [None] * (len(row.attrs) - len(row.defaults)) + [f"{value:g}" for value in row.defaults]
+    defaults = [None] * (len(row.attrs) - len(row.defaults)) + [repr(float(value)) for value in row.defaults]
     return list(zip(row.attrs, defaults, strict=True))
+
+
+def _attributes(row):
+    """The parts of a function with attributes: where all are the default objects, the tuple of these serves, 20 ns less."""
+    usual = [(f"{row.name.upper()}_{a.upper()}", d) for a, d in parameters(row)]
+    given = f"({', '.join(f'float({a})' for a in row.attrs)},)"
+    if None in [d for _, d in usual]:
+        return {"signature": "".join(f", {a}" if d is None else f", {a}={d}" for a, d in parameters(row)),
+                "attrs": f"    attrs = {given}\n", "attrs_pointer": "<PyObject*> attrs"}
+    names = ", ".join(name for name, _ in usual)
+    unchanged = " and ".join(f"{a} is {name}" for a, (name, _) in zip(row.attrs, usual, strict=True))
+    return {"constants": f"cdef object {', '.join(f'{name} = {d}' for name, d in usual)}\n"
+                         f"cdef tuple USUAL_{row.name.upper()} = ({names},)\n",
+            "signature": "".join(f", {a}={name}" for a, (name, _) in zip(row.attrs, usual, strict=True)),
+            "attrs": f"    attrs = USUAL_{row.name.upper()} if {unchanged} else {given}\n", "attrs_pointer": "<PyObject*> attrs"}
 
 
 def function_module():
@@ -136,18 +138,15 @@ def function_module():
             continue
         doc = row.doc[0].upper() + row.doc[1:] + (f" ({row.special})" if row.special else "")
         values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "",
-                  "attrs_pointer": "NULL", "inplace": ""}
+                  "attrs_pointer": "NULL", "inplace": "", "constants": ""}
         if row.attrs:
-            values["signature"] = "".join(f", {a}" if d is None else f", {a}={d}" for a, d in parameters(row))
-            values["attrs"] = f"    attrs = ({', '.join(f'float({a})' for a in row.attrs)},)\n"
-            values["attrs_pointer"] = "<PyObject*> attrs"
+            values |= _attributes(row)
         if len(row.inputs) == 1 and not row.attrs and not row.inplace:
             shared["unary"].append((row.name, doc))
         elif len(row.inputs) == 1:
             values["call"] = f"unary({values['NAME']}, <PyObject*> input)"
             values["plain_signature"] = values["signature"]
             if row.attrs:
-                values["attrs"] = f'    need_tensor(input, "{row.name}")\n' + values["attrs"]
                 values["call"] = f"unary_with({values['NAME']}, <PyObject*> input, <PyObject*> attrs)"
             if row.inplace:
                 values["signature"] += ", inplace=False"

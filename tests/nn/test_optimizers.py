@@ -471,3 +471,50 @@ def test_large_parameters_take_the_path_without_the_lock():
         getattr(optim, name)([p], lr=0.1).step()
         right, = reference(name, {"lr": 0.1}, start, [g])
         np.testing.assert_allclose(array(p), right, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "options"), [("SGD", {"momentum": 0.5}), ("SGD", {"momentum": 0.5, "nesterov": True}), ("Adam", {}),
+                                           ("Adam", {"amsgrad": True}), ("RMSprop", {"momentum": 0.5, "centered": True, "alpha": 0.5})])
+def test_the_means_of_a_dead_unit_become_zero(name, options, dtype):
+    """Rounding would keep them at a subnormal number for ever, with which processors compute many times slower."""
+    p = ag.zeros(37, dtype=getattr(ag, dtype)).requires_grad_()
+    opt = getattr(optim, name)([p], lr=0.1, **options)
+    p.grad = ag.full((37,), 1e-3, dtype=p.dtype)
+    opt.step()
+    p.grad = ag.zeros_like(p)
+    smallest = np.finfo(dtype).tiny
+    for _ in range(10_000):
+        opt.step()
+        for kept in opt.state[p].values():
+            if isinstance(kept, ag.Tensor):
+                magnitude = np.abs(kept.numpy())
+                assert np.all((magnitude == 0) | (magnitude >= smallest))
+    first = opt.state[p]["momentum_buffer" if "momentum" in options else "exp_avg"]
+    assert not first.any()
+    p.grad = ag.full((37,), float("nan"), dtype=p.dtype)
+    opt.step()
+    assert bool(first.isnan().all())             # the comparison with the smallest number keeps NaN
+
+
+def test_parameters_of_several_numbers_of_steps_and_dtypes_in_one_optimizer():
+    """Neighbours that share both are updated in one call; every order must give what each gives by itself."""
+    rng = np.random.default_rng(7)
+    starts = [rng.standard_normal(n).astype(kind) for n, kind in
+              [(3, "f4"), (5, "f4"), (4, "f8"), (1, "f4"), (40, "f4"), (2, "f8"), *[(2, "f4")] * 40]]
+    gradients = [[rng.standard_normal(s.shape).astype(s.dtype) for s in starts] for _ in range(6)]
+
+    def has_gradient(step, k):
+        return (step + k) % 3 != 0 or k < 2
+
+    alone, together = [ag.tensor(s).requires_grad_() for s in starts], [ag.tensor(s).requires_grad_() for s in starts]
+    ones, one = [optim.Adam([p], lr=0.1) for p in alone], optim.Adam(together, lr=0.1)
+    for step, given in enumerate(gradients):
+        for k, g in enumerate(given):
+            alone[k].grad, together[k].grad = [ag.tensor(g) if has_gradient(step, k) else None for _ in range(2)]
+        for opt in (*ones, one):
+            opt.step()
+    for p, q in zip(alone, together, strict=True):
+        assert array(p).tobytes() == array(q).tobytes()
+        assert ones[0].state[alone[0]]["step"] == 6
+    assert [one.state[q]["step"] for q in together] == [opt.state[p]["step"] for opt, p in zip(ones, alone, strict=True)]

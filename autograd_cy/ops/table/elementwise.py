@@ -273,6 +273,10 @@ binary("bitwise_and", lambda a, b: bitwise_and(a, b), dtypes="integral", doc="a 
 binary("bitwise_or", lambda a, b: bitwise_or(a, b), dtypes="integral", doc="a | b, bit by bit")
 binary("bitwise_xor", lambda a, b: bitwise_xor(a, b), dtypes="integral", doc="a ^ b, bit by bit")
 unary("bitwise_not", lambda x: bitwise_not(x), dtypes="integral", doc="~x, bit by bit; of a bool: not x")
+binary("isclose", lambda input, other, rtol, atol, equal_nan: logical_or(logical_or(input == other, logical_and(
+    abs(input - other) < INF, abs(input - other) <= atol + abs(rtol * other))), logical_and(equal_nan > 0, logical_and(isnan(input), isnan(other)))),
+    inputs="input other", attrs="rtol atol equal_nan", public=False, result="bool",
+    doc="|input - other| <= atol + rtol * |other|, or both equal; equal_nan: or both NaN")
 unary("isnan", lambda x: isnan(x), dtypes="all", result="bool", doc="whether x is NaN")
 unary("isinf", lambda x: isinf(x), dtypes="all", result="bool", doc="whether x is infinite")
 unary("isfinite", lambda x: isfinite(x), dtypes="all", result="bool", doc="whether x is neither infinite nor NaN")

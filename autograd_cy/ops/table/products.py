@@ -77,8 +77,8 @@ op("band", "x", attrs="low high", dx=lambda g, low, high: band(g, low, high), do
 
 # ---- inverses and systems of equations
 
-def _solve_gradients(g, a, y, adjoint, factors):
-    gb = solve_again(a, g, factors, not adjoint)
+def _solve_gradients(g, a, y, adjoint, factors, pivots):
+    gb = solve_again(a, g, factors, pivots, not adjoint)
     return (-matmul(y, swap_axes(gb)) if adjoint else -matmul(gb, swap_axes(y))), gb
 
 
@@ -105,8 +105,8 @@ def _lstsq_gradients(g, a, b, y):
 
 
 op("inv", "x", dx=lambda g, y: -matmul(matmul(swap_axes(y), g), swap_axes(y)), doc="inverse of a square matrix")
-op("solve", "a b", attrs="adjoint", aux="factors", da=_solve_gradients,
-   db=lambda g, a, adjoint, factors: solve_again(a, g, factors, not adjoint), doc="inv(a) @ b; inv(a.T) @ b if adjoint")
+op("solve", "a b", attrs="adjoint", aux="factors pivots", da=_solve_gradients,
+   db=lambda g, a, adjoint, factors, pivots: solve_again(a, g, factors, pivots, not adjoint), doc="inv(a) @ b; inv(a.T) @ b if adjoint")
 op("solve_triangular", "a b", attrs="upper adjoint unitriangular", da=_triangular_gradients,
    db=lambda g, a, upper, adjoint, unitriangular: solve_triangular(a, g, upper, not adjoint, unitriangular),
    doc="inv(t) @ b for a triangle t of a; inv(t.T) @ b if adjoint")

@@ -4,8 +4,9 @@ Relies on rows.py and functions.py only.
 """
 
 from ..functions import (
-    as_strided, as_strided_back, concatenate, diagonal_back, embedding_back, fill_strided, gather, index, index_back, index_fill, index_kept, permute,
-    pieces, put, reshape, scatter_dv, scatter_dx, scatter_kept, scatter_zero, slice, stack, sum_to, triangle, unfold_back, unslice,
+    as_strided, as_strided_back, concatenate, diagonal, diagonal_back, embedding_back, fill_strided, flip, gather, index, index_back,
+    index_fill, index_kept, pad, permute, pieces, put, reshape, roll, scatter_dv, scatter_dx, scatter_kept, scatter_zero, slice, stack, sum_to,
+    total, triangle, unbind, unfold_back, unslice,
 )
 from ..rows import op
 
@@ -15,18 +16,59 @@ def _one(dim, start, length):
     return ((None, None, None),) * dim + ((start, length, 1),)
 
 
+def _negated(numbers):
+    return tuple(-n for n in numbers)
+
+
+def _summed(g, seen, dims, x_shape):
+    """g, seen in a shape, summed over dims of it."""
+    return reshape(sum_to(reshape(g, seen), tuple(1 if i in dims else n for i, n in enumerate(seen))), x_shape)
+
+
+def _unrepeated(g, x_shape, counts):
+    """The sum of all copies: counts and sizes are axes of their own, but for those that are 1."""
+    seen, dims = [], []
+    for count, size in zip(counts, (1,) * (len(counts) - len(x_shape)) + x_shape, strict=True):
+        if count != 1:
+            dims.append(len(seen))
+            seen.append(count)
+        if size != 1:
+            seen.append(size)
+    return _summed(g, tuple(seen), dims, x_shape)
+
+
+def _unbordered(g, ndim, n, dim, before, after, mode):
+    """The middle of g, with what its borders were made from added: (start in g, length, place)."""
+    def part(start, length):
+        return slice(g, _one(dim, start, length))
+
+    made = part(before, n)
+    places = ((1, n - 1 - after), (0, n - 1), (n - before, 0))[mode]
+    for start, length, place in ((0, before, places[0]), (before + n, after, places[1])):
+        if not length:
+            continue
+        border = part(start, length)
+        if mode == 0:
+            border = flip(border, (dim,))
+        elif mode == 1:
+            border, length = total(border, (dim,), True), 1
+        made = made + pad(border, (0, 0) * dim + (place, n - place - length) + (0, 0) * (ndim - dim - 1), 0)
+    return made
+
+
 # ---- views and copies: index is a tuple with (start, length, step) per axis, or (None, None, None) for a whole one
 
-op("reshape", "x", kind="view", attrs="shape", dx=lambda g, x_shape: reshape(g, x_shape), doc="the same elements in another shape")
-op("permute", "x", kind="view", attrs="order", doc="axes in another order",
+op("reshape", "x", kind="view", ints=0, attrs="shape", dx=lambda g, x_shape: reshape(g, x_shape), doc="the same elements in another shape")
+op("permute", "x", kind="view", ints=0, attrs="order", doc="axes in another order",
    dx=lambda g, order: permute(g, tuple(sorted(range(len(order)), key=order.__getitem__))))
-op("expand", "x", kind="view", attrs="shape", dx=lambda g, x_shape: sum_to(g, x_shape), doc="repeated along axes of size 1, without copying")
+op("expand", "x", kind="view", ints=0, attrs="shape", dx=lambda g, x_shape: sum_to(g, x_shape),
+   doc="repeated along axes of size 1, without copying")
 op("slice", "x", kind="view", attrs="index shape", dx=lambda g, x_shape, index: unslice(g, x_shape, index),
    doc="start:stop:step along each axis, in the given shape (axes of size 1 dropped or added)")
-op("select", "x", kind="view", attrs="dim index", dx=lambda g, x_shape, dim, index: unslice(g, x_shape, _one(dim, index, 1)),
+op("select", "x", kind="view", ints=2, attrs="dim index", dx=lambda g, x_shape, dim, index: unslice(g, x_shape, _one(dim, index, 1)),
    doc="the slice at index of one axis, without the axis")
-op("narrow", "x", kind="view", attrs="dim start length", dx=lambda g, x_shape, dim, start, length: unslice(g, x_shape, _one(dim, start, length)),
-   doc="neighbouring slices of one axis")
+op("narrow", "x", kind="view", ints=3, attrs="dim start length", doc="neighbouring slices of one axis",
+   dx=lambda g, x_shape, dim, start, length: unslice(g, x_shape, _one(dim, start, length)))
 op("unslice", "x", attrs="shape index", dx=lambda g, x_shape, index: slice(g, index, x_shape), doc="x placed at a slice of zeros")
 op("as_strided", "x", kind="view", attrs="base view", dx=lambda g, base, view: as_strided_back(g, base, view),
    doc="a window on memory laid out as `base`, with the shape, strides and offset of `view`")
@@ -37,17 +79,29 @@ op("replace_strided", "x v", attrs="base view", dx=lambda g, base, view: fill_st
 op("clone", "x", dx=lambda g: g, doc="a copy")
 op("convert", "x", attrs="dtype", dx=lambda g: g, doc="x in another dtype")
 op("copy", "x v", dv=lambda g: g, doc="x overwritten by v")
-op("concatenate", "*xs", attrs="sizes dim", dxs=lambda g, sizes, dim: pieces(g, sizes, dim), doc="tensors joined along dim")
-op("pieces", "x", kind="view", attrs="sizes dim", dx=lambda gs, sizes, dim: concatenate(gs, dim), doc="consecutive parts along dim")
-op("unbind", "x", kind="view", attrs="count dim", dx=lambda gs, dim: stack(gs, dim), doc="the slices of one axis, without the axis")
+op("concatenate", "*xs", ints=1, attrs="sizes dim", dxs=lambda g, sizes, dim: pieces(g, sizes, dim), doc="tensors joined along dim")
+op("pieces", "x", kind="view", ints=1, attrs="sizes dim", dx=lambda gs, sizes, dim: concatenate(gs, dim), doc="consecutive parts along dim")
+op("unbind", "x", kind="view", ints=2, attrs="count dim", dx=lambda gs, dim: stack(gs, dim), doc="the slices of one axis, without the axis")
 
-op("diagonal", "x", kind="view", attrs="offset dim1 dim2", doc="elements (i, i + offset) of two dimensions, as the last one",
+op("diagonal", "x", kind="view", ints=3, attrs="offset dim1 dim2", doc="elements (i, i + offset) of two dimensions, as the last one",
    dx=lambda g, x_shape, offset, dim1, dim2: diagonal_back(g, x_shape, offset, dim1, dim2))
-op("unfold", "x", kind="view", attrs="dimension size step", doc="slices of a dimension, which may overlap, as the last one",
+op("unfold", "x", kind="view", ints=3, attrs="dimension size step", doc="slices of a dimension, which may overlap, as the last one",
    dx=lambda g, x_shape, dimension, size, step: unfold_back(g, x_shape, dimension, size, step))
-op("triangle", "x", attrs="diagonal lower", dx=lambda g, diagonal, lower: triangle(g, diagonal, lower),
+op("stack", "*xs", ints=1, attrs="dim", dxs=lambda g, dim: unbind(g, dim), doc="tensors joined along a new dim")
+op("triangle", "x", ints=2, attrs="diagonal lower", dx=lambda g, diagonal, lower: triangle(g, diagonal, lower),
    doc="x with zeros above (lower) or below a diagonal of its last two dimensions")
-op("pad", "x", attrs="index shape value", dx=lambda g, x_shape, index: slice(g, index, x_shape), doc="x placed at a slice of a constant")
+op("diagonal_back", "x", ints=3, attrs="shape offset dim1 dim2", dx=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
+   doc="the last dimension of x on the diagonal (i, i + offset) of zeros")
+op("flip", "x", ints=0, attrs="dims", dx=lambda g, dims: flip(g, dims), doc="x with the order along dims reversed")
+op("roll", "x", ints=0, attrs="shifts", dx=lambda g, shifts: roll(g, _negated(shifts), tuple(range(len(shifts)))),
+   doc="x moved by shifts along each axis, what leaves coming in at the other end")
+op("repeat", "x", ints=0, attrs="counts", dx=lambda g, x_shape, counts: _unrepeated(g, x_shape, counts), doc="x repeated along each axis")
+op("repeat_interleave", "x", ints=2, attrs="repeats dim", doc="every slice of dim repeated",
+   dx=lambda g, x_shape, repeats, dim: _summed(g, (*x_shape[:dim + 1], repeats, *x_shape[dim + 1:]), (dim + 1,), x_shape))
+op("pad", "x", ints=0, attrs="pads value", dx=lambda g, pads: pad(g, _negated(pads), 0),
+   doc="x with pads[2 i] and pads[2 i + 1] elements of a constant around its axis i, negative numbers cutting it")
+op("border", "x", ints=4, attrs="dim before after mode", doc="x with a border that is mirrored (mode 0), repeated (1) or cyclic (2)",
+   dx=lambda g, x_shape, dim, before, after, mode: _unbordered(g, len(x_shape), x_shape[dim], dim, before, after, mode))
 
 # ---- captured functions
 

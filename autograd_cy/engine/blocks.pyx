@@ -1,0 +1,513 @@
+# Copies made of blocks of their input: turned, rolled, repeated, padded, triangles.
+#
+# Relies on array, shape, record, kernels (copies of strided blocks; moving.triangle). arrange.py adds what is made of these; rules
+# call flip, roll, padded and triangle; methods.py makes most of them methods.
+#
+# Each is one node whose attributes are integers: composed of views and copies it would be four to ten.
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcpy
+
+from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport (
+    Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_dense_like, layout_view, strides_of,
+)
+from autograd_cy.engine.gradients cimport backwards, sum_to_layout
+from autograd_cy.engine.node cimport EDGE_WORDS, Node, attributes_of
+from autograd_cy.engine.operands cimport GRAIN, Operand_, contiguous_of, read_operand, write_number
+from autograd_cy.engine.shape cimport (
+    axis_of, copy_block, made, made_of, make_quick, narrowed, need_tensor, own, read_dims, read_shape, reshape_to, sizes_from, transposed,
+)
+from autograd_cy.engine.tensor cimport Tensor, tensor_new
+from autograd_cy.kernels.table cimport Array, K
+
+from autograd_cy.array.errors import ShapeError
+from autograd_cy.engine.creation import full
+from autograd_cy.engine.shape import clone
+from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.kernels.table import routine_number
+
+cdef extern from "Python.h":
+    bint PyIndex_Check(object o) noexcept
+    Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1         # NULL: what is too large is cut to what there is
+
+cdef int FLIP = OPCODES["flip"], ROLL = OPCODES["roll"], REPEAT = OPCODES["repeat"], INTERLEAVE = OPCODES["repeat_interleave"]
+cdef int TRIANGLE = OPCODES["triangle"], PAD = OPCODES["pad"], BORDER = OPCODES["border"]
+cdef int TRIANGLE_ROUTINE = routine_number("moving.triangle")
+cdef Py_ssize_t MOST = <Py_ssize_t> 1 << 58           # elements of a tensor
+
+
+# ---- turned
+
+cdef object flip_dims(Tensor x, int n, Py_ssize_t* dims):
+    cdef Layout* layout = layout_dense_like(x.layout)
+    cdef Tensor out = own(tensor_new(layout, x.dtype_))
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t start = 0
+    cdef int i
+    layout_decref(layout)
+    for i in range(x.layout.ndim):
+        strides[i] = strides_of(x.layout)[i]
+    for i in range(n if x.layout.ndim else 0):
+        start += (x.layout.dims[dims[i]] - 1) * strides[dims[i]]
+        strides[dims[i]] = -strides[dims[i]]
+    copy_block(out, 0, x, start, x.layout.ndim, x.layout.dims, strides_of(out.layout), strides)
+    return made_of(x, out, FLIP, n, dims)
+
+
+cdef object flipped(Tensor x, int n, Py_ssize_t* dims):
+    """None where dims are out of range or occur twice."""
+    cdef unsigned long long seen = 0
+    cdef int ndim = x.layout.ndim
+    cdef int i
+    for i in range(n):
+        dims[i] += ndim if dims[i] < 0 else 0
+        if not 0 <= dims[i] < ndim or seen >> dims[i] & 1:
+            return None
+        seen |= <unsigned long long> 1 << dims[i]
+    return flip_dims(x, n, dims)
+
+
+def flip(input, *dims):
+    """input with the order along dims reversed; a copy. Raises IndexError for dims out of range, RuntimeError for one that occurs twice."""
+    cdef Tensor x = need_tensor(input, "flip")
+    cdef Py_ssize_t axes[MAX_NDIM]
+    return flip_dims(x, read_dims(sizes_from(dims), x.layout.ndim, axes, "flip"), axes)
+
+
+def rot90(input, k=1, dims=(0, 1)):
+    """input turned by k times 90 degrees from dims[0] towards dims[1]; a copy."""
+    cdef Tensor x = need_tensor(input, "rot90")
+    cdef Py_ssize_t axes[MAX_NDIM]
+    cdef Py_ssize_t turns = k
+    turns = (turns % 4 + 4) % 4
+    if x.layout.ndim < 2 or read_dims(dims, x.layout.ndim, axes, "rot90") != 2:
+        raise RuntimeError(f"rot90: expected 2 dims of a tensor of at least 2 dimensions, got {dims} and shape {x.shape}")
+    if turns == 0:
+        return clone(x)
+    if turns == 2:
+        return flip_dims(x, 2, axes)
+    return transposed(flip_dims(x, 1, axes + (turns == 1)), <int> axes[0], <int> axes[1])
+
+
+cdef object rolled(Tensor x, const Py_ssize_t* shifts):
+    """x moved along every axis by a number from 0 on that is smaller than its size (or 0)."""
+    cdef Tensor out = made(x.layout.ndim, x.layout.dims, x.dtype_)
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int axes[MAX_NDIM]
+    cdef Py_ssize_t to, start, shift
+    cdef Py_ssize_t block
+    cdef int i, k = 0
+    for i in range(x.layout.ndim):
+        dims[i] = x.layout.dims[i]
+        if shifts[i]:
+            axes[k] = i
+            k += 1
+    if x.layout.numel:
+        for block in range(<Py_ssize_t> 1 << k):          # along each axis: what stays (shifted), or what comes in at the other end
+            to = start = 0
+            for i in range(k):
+                shift = shifts[axes[i]]
+                if block >> i & 1:
+                    dims[axes[i]] = shift
+                    start += (x.layout.dims[axes[i]] - shift) * strides_of(x.layout)[axes[i]]
+                else:
+                    dims[axes[i]] = x.layout.dims[axes[i]] - shift
+                    to += shift * strides_of(out.layout)[axes[i]]
+            copy_block(out, to, x, start, x.layout.ndim, dims, strides_of(out.layout), strides_of(x.layout))
+    return made_of(x, out, ROLL, x.layout.ndim, shifts)
+
+
+def roll(input, shifts, dims=None):
+    """input with its elements moved by shifts along dims, those that leave coming in at the other end; without dims: flattened.
+
+    Raises IndexError for dims out of range, RuntimeError where shifts and dims are not as many.
+    """
+    cdef Tensor x = need_tensor(input, "roll"), flat
+    cdef Py_ssize_t by[MAX_NDIM]
+    cdef Py_ssize_t moves[MAX_NDIM]
+    cdef Py_ssize_t size
+    cdef int n = 1, axis, i
+    if PyIndex_Check(shifts):
+        by[0] = shifts
+    else:
+        n = read_shape(shifts, by, "roll")
+    if PyIndex_Check(dims):
+        dims = (dims,)
+    if not dims and n == 1:
+        flat = reshape_to(x, 1, &x.layout.numel)
+        size = x.layout.numel
+        moves[0] = ((by[0] % size) + size) % size if size else 0
+        return reshape_to(rolled(flat, moves), x.layout.ndim, x.layout.dims)
+    if not dims or len(dims) != n:
+        raise RuntimeError(f"roll: shifts {shifts} and dims {dims} must be as many")
+    for i in range(x.layout.ndim):
+        moves[i] = 0
+    for i in range(n):
+        axis = axis_of(dims[i], x.layout.ndim, "roll")
+        size = x.layout.dims[axis] if x.layout.ndim else 0
+        if size:
+            moves[axis] = ((moves[axis] + by[i] % size) % size + size) % size
+    return rolled(x, moves)
+
+
+# ---- repeated
+
+cdef object repeated(Tensor x, int n, Py_ssize_t* counts):
+    """None for fewer counts than dimensions, negative ones, or too many elements."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t dims[MAX_NDIM]          # as they are copied: an axis that is repeated counts for two
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t size, stride
+    cdef int i, m = 0, lead = n - x.layout.ndim
+    cdef Tensor out
+    if lead < 0:
+        return None
+    for i in range(n):
+        size = x.layout.dims[i - lead] if i >= lead else 1
+        if counts[i] < 0 or counts[i] > MOST // max(size, 1):
+            return None
+        shape[i] = counts[i] * size
+    out = made(n, shape, x.dtype_)
+    for i in range(n if out.layout.numel else 0):
+        size, stride = 1, 0
+        if i >= lead:
+            size, stride = x.layout.dims[i - lead], strides_of(x.layout)[i - lead]
+        if m + 2 > MAX_NDIM:
+            return None
+        if counts[i] != 1:
+            dims[m], steps[m], strides[m] = counts[i], size * strides_of(out.layout)[i], 0
+            m += 1
+        if size != 1:
+            dims[m], steps[m], strides[m] = size, strides_of(out.layout)[i], stride
+            m += 1
+    if out.layout.numel:
+        copy_block(out, 0, x, 0, m, dims, steps, strides)
+    return made_of(x, out, REPEAT, n, counts)
+
+
+cdef object repeat_by(object input, object given, bint tiles, str name):
+    cdef Tensor x = need_tensor(input, name)
+    cdef Py_ssize_t counts[MAX_NDIM]
+    cdef int n = read_shape(given, counts, name)
+    result = tiled(x, n, counts) if tiles else repeated(x, n, counts)
+    if result is not None:
+        return result
+    raise ShapeError(f"{name}: expected numbers from 0 on, one for each dimension of shape {x.shape}, and a result of less than 2 ** 58 "
+                     f"elements, got {tuple(given)}")
+
+
+def repeat(input, *repeats):
+    """input repeated sizes[i] times along dimension i; more sizes than dimensions add dimensions in front.
+
+    Raises RuntimeError for fewer sizes than dimensions or negative ones.
+    """
+    return repeat_by(input, sizes_from(repeats), False, "repeat")
+
+
+cdef object tiled(Tensor x, int n, Py_ssize_t* given):
+    cdef Py_ssize_t counts[MAX_NDIM]
+    cdef int lead = max(x.layout.ndim - n, 0)
+    cdef int i
+    for i in range(n + lead):
+        counts[i] = given[i - lead] if i >= lead else 1
+    return repeated(x, n + lead, counts)
+
+
+def tile(input, *dims):
+    """As repeat; fewer numbers than dimensions repeat the last dimensions."""
+    return repeat_by(input, sizes_from(dims), True, "tile")
+
+
+def interleave(Tensor x, Py_ssize_t count, dim):
+    """Every slice of dim, or every element, `count` times: repeat_interleave by a number."""
+    cdef Py_ssize_t attrs[2]
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t dims[MAX_NDIM + 1]
+    cdef Py_ssize_t steps[MAX_NDIM + 1]
+    cdef Py_ssize_t strides[MAX_NDIM + 1]
+    cdef Tensor out
+    cdef int axis = axis_of(dim, x.layout.ndim, "repeat_interleave") if dim is not None else 0
+    cdef int i
+    if dim is None or x.layout.ndim == 0:
+        x = reshape_to(x, 1, &x.layout.numel)
+    if count < 0:
+        raise RuntimeError(f"repeat_interleave: repeats must not be negative, got {count}")
+    if count > MOST // max(x.layout.dims[axis], 1) or x.layout.ndim == MAX_NDIM:
+        raise ShapeError(f"repeat_interleave: {count} times dim {axis} of shape {x.shape} is more than a tensor can hold")
+    for i in range(x.layout.ndim):
+        shape[i] = x.layout.dims[i] * (count if i == axis else 1)
+    out = made(x.layout.ndim, shape, x.dtype_)
+    for i in range(x.layout.ndim):
+        dims[i + (i > axis)], strides[i + (i > axis)] = x.layout.dims[i], strides_of(x.layout)[i]
+        steps[i + (i > axis)] = strides_of(out.layout)[i]
+    dims[axis + 1], steps[axis + 1], strides[axis + 1] = count, steps[axis], 0
+    steps[axis] *= count
+    copy_block(out, 0, x, 0, x.layout.ndim + 1, dims, steps, strides)
+    attrs[0], attrs[1] = count, axis
+    return made_of(x, out, INTERLEAVE, 2, attrs)
+
+
+# ---- padded
+
+cdef int set_all(Tensor out, object value) except -1:
+    """Every element of new memory (in a capture, a constant); true where the value is no plain number of the dtype."""
+    cdef Py_ssize_t done = itemsize_of(out.dtype_), total = out.layout.numel * done, n
+    cdef Operand_ number
+    if total and read_operand(<PyObject*> value, &number) == 0 and number.tensor == NULL and (out.dtype_ <= FLOAT64 or number.number == 0):
+        write_number(&number, out.dtype_, out.data)
+        while done < total:
+            n = min(done, 4096, total - done)
+            memcpy(out.data + done, out.data, n)
+            done += n
+        return 0
+    return total != 0
+
+
+cdef object pad_by(Tensor x, const Py_ssize_t* pads, object value):
+    """pads: before and after every axis."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t before, after, to = 0, start = 0
+    cdef int ndim = x.layout.ndim
+    cdef bint filled = True
+    cdef Tensor out
+    cdef int i
+    for i in range(ndim):
+        before, after = pads[2 * i], pads[2 * i + 1]
+        if not -MOST < before < MOST or not -MOST < after < MOST:
+            raise ShapeError(f"pad: {before} and {after} elements around dim {i} of shape {x.shape} are more than a tensor can hold")
+        dims[i] = x.layout.dims[i] + min(before, 0) + min(after, 0)
+        shape[i] = x.layout.dims[i] + before + after
+        if dims[i] < 0:
+            raise RuntimeError(f"pad: {before} and {after} leave less than nothing of dim {i} of shape {x.shape}")
+        filled = filled and before <= 0 and after <= 0
+    out = made(ndim, shape, x.dtype_)
+    if not filled and set_all(out, value):
+        out = full(out.shape, value, dtype=x.dtype)
+    for i in range(ndim):
+        to += max(pads[2 * i], 0) * strides_of(out.layout)[i]
+        start += max(-pads[2 * i], 0) * strides_of(x.layout)[i]
+    copy_block(out, to, x, start, ndim, dims, strides_of(out.layout), strides_of(x.layout))
+    made_of(x, out, PAD, 2 * ndim, pads)
+    if out.node != NULL and value:                    # else it is left out
+        attrs = (*attributes_of(<Node> out.node), value)
+        Py_INCREF(attrs)
+        Py_DECREF(<object> (<Node> out.node).attrs)
+        (<Node> out.node).attrs = <PyObject*> attrs
+    return out
+
+
+def padded(Tensor x, tuple pads, value=0):
+    """x with pads[2 i] and pads[2 i + 1] elements of `value` before and after its axis i: the row `pad`."""
+    cdef Py_ssize_t numbers[2 * MAX_NDIM]
+    cdef int i
+    for i in range(2 * x.layout.ndim):
+        numbers[i] = pads[i]
+    return pad_by(x, numbers, value)
+
+
+def bordered(Tensor x, int dim, Py_ssize_t before, Py_ssize_t after, int mode):
+    """The row `border`: one axis with what it is mirrored (mode 0), repeated (1) or continued (2) by; numbers from 0 on that x can give."""
+    cdef Py_ssize_t n = x.layout.dims[dim], stride = strides_of(x.layout)[dim]
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t attrs[4]
+    cdef Py_ssize_t starts[3]
+    cdef Py_ssize_t to = 0
+    cdef Tensor out
+    cdef int i
+    for i in range(x.layout.ndim):
+        shape[i], strides[i] = x.layout.dims[i], strides_of(x.layout)[i]
+    shape[dim] = n + before + after
+    out = made(x.layout.ndim, shape, x.dtype_)
+    attrs[0], attrs[1], attrs[2], attrs[3] = dim, before, after, mode
+    starts[0] = before if mode == 0 else 0 if mode == 1 else n - before
+    starts[1] = 0
+    starts[2] = n - 2 if mode == 0 else n - 1 if mode == 1 else 0
+    for i in range(3):
+        shape[dim] = n if i == 1 else before if i == 0 else after
+        strides[dim] = stride if i == 1 or mode == 2 else -stride if mode == 0 else 0
+        copy_block(out, to * strides_of(out.layout)[dim], x, starts[i] * stride, x.layout.ndim, shape, strides_of(out.layout), strides)
+        to += shape[dim]
+    return made_of(x, out, BORDER, 4, attrs)
+
+
+cdef object with_border(Tensor x, int axis, Py_ssize_t before, Py_ssize_t after, str mode):
+    """One dimension with both borders; negative numbers cut, a circular border continues what is left after cutting."""
+    cdef Py_ssize_t size = x.layout.dims[axis], most = max(before, after)
+    cdef Py_ssize_t left = size + min(before, 0) + min(after, 0)
+    cdef Py_ssize_t cut = max(-before, 0)
+    if left < 0 or before < -size or after < -size:
+        raise RuntimeError(f"pad: {before} and {after} leave less than nothing of dim {axis} of shape {x.shape}")
+    if mode == "circular":
+        if left < size:
+            x = narrowed(x, axis, cut, left)
+        if most > left:
+            raise RuntimeError(f"pad: circular needs padding up to the size {left} of dim {axis} of shape {x.shape}, "
+                               f"got {before} and {after}")
+        return bordered(x, axis, max(before, 0), max(after, 0), 2) if most > 0 else x
+    if mode == "reflect" and most >= size:
+        raise RuntimeError(f"pad: reflect needs padding below the size {size} of dim {axis} of shape {x.shape}, got {before} and {after}")
+    if most > 0 and size == 0:
+        raise RuntimeError(f"pad: replicate needs elements along dim {axis} of shape {x.shape}")
+    if most > MOST - size:
+        raise ShapeError(f"pad: {before} and {after} elements around dim {axis} of shape {x.shape} are more than a tensor can hold")
+    if most > 0:
+        x = bordered(x, axis, max(before, 0), max(after, 0), mode == "replicate")
+    return narrowed(x, axis, cut, size + before + after) if min(before, after) < 0 else x
+
+
+def pad(input, pad, str mode="constant", value=None):
+    """input with pad[0] elements before and pad[1] after its last dimension, pad[2], pad[3] for the one before, and so on.
+
+    mode "constant": `value` (0); "reflect": mirrored without the edge; "replicate": the edge; "circular": from the other end.
+    Negative numbers cut. Raises RuntimeError for an odd number, for more than there are dimensions, and for padding that the mode
+    has no elements for.
+    """
+    cdef Tensor x = need_tensor(input, "pad"), out
+    cdef Py_ssize_t numbers[2 * MAX_NDIM]
+    cdef tuple given = tuple(pad)
+    cdef int n = <int> len(given), ndim = x.layout.ndim
+    cdef int i
+    if n % 2 or n > 2 * ndim:
+        raise RuntimeError(f"pad: expected an even number of at most {2 * ndim} numbers for shape {x.shape}, got {given}")
+    for i in range(2 * ndim):
+        numbers[i] = 0
+    for i in range(n):
+        numbers[2 * (ndim - 1 - i // 2) + i % 2] = given[i]
+    if mode == "constant":
+        return pad_by(x, numbers, 0 if value is None else value)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"pad: mode must be constant, reflect, replicate or circular, got {mode!r}")
+    if value:
+        raise ValueError(f"pad: mode {mode!r} takes no value, got {value}")
+    out = x
+    for i in range(ndim - 1, ndim - 1 - n // 2, -1):
+        out = with_border(out, i, numbers[2 * i], numbers[2 * i + 1], mode)
+    return clone(out) if out is x else out
+
+
+# ---- triangles
+
+def triangle(Tensor x, diagonal, bint lower):
+    """x with zeros above (lower) or below a diagonal of its last two dimensions."""
+    cdef Array arrays[2]
+    cdef Py_ssize_t shape[3]
+    cdef Py_ssize_t strides[3]
+    cdef Py_ssize_t out_strides[3]
+    cdef Py_ssize_t ints[2]
+    cdef int ndim = x.layout.ndim
+    cdef Layout* layout
+    cdef Layout* seen
+    cdef Tensor out
+    cdef Tensor a = x
+    if ndim < 2:
+        raise ShapeError(f"{'tril' if lower else 'triu'}: expected at least 2 dimensions, got shape {x.shape}")
+    layout = layout_contiguous_like(x.layout)
+    out = own(tensor_new(layout, x.dtype_))
+    layout_decref(layout)
+    shape[1], shape[2] = x.layout.dims[ndim - 2], x.layout.dims[ndim - 1]
+    ints[0], ints[1] = max(-shape[1], min(PyNumber_AsSsize_t(diagonal, NULL), shape[2])), lower
+    if x.layout.numel:
+        shape[0] = x.layout.numel // (shape[1] * shape[2])
+        strides[0], strides[1], strides[2] = 0, strides_of(x.layout)[ndim - 2], strides_of(x.layout)[ndim - 1]
+        if ndim > 2:
+            seen = layout_view(x.layout, 3, shape)
+            if seen == NULL:
+                a = own(contiguous_of(x))
+                seen = layout_contiguous(3, shape)
+            strides[0], strides[1], strides[2] = strides_of(seen)[0], strides_of(seen)[1], strides_of(seen)[2]
+            layout_decref(seen)
+        out_strides[0], out_strides[1], out_strides[2] = shape[1] * shape[2], shape[2], 1
+        arrays[0].data, arrays[0].dtype, arrays[0].ndim, arrays[0].shape, arrays[0].strides = out.data, x.dtype_, 3, shape, out_strides
+        arrays[1].data, arrays[1].dtype, arrays[1].ndim, arrays[1].shape, arrays[1].strides = a.data, x.dtype_, 3, shape, strides
+        if x.layout.numel < GRAIN:
+            K.routine(TRIANGLE_ROUTINE, arrays, 2, ints, 0, NULL)
+        else:
+            with nogil:
+                K.routine(TRIANGLE_ROUTINE, arrays, 2, ints, 0, NULL)
+    return made_of(x, out, TRIANGLE, 2, ints)
+
+
+def tril(input, diagonal=0):
+    """The matrices of the last two dimensions with zeros above a diagonal."""
+    return triangle(need_tensor(input, "tril"), diagonal, True)
+
+
+def triu(input, diagonal=0):
+    """The matrices of the last two dimensions with zeros below a diagonal."""
+    return triangle(need_tensor(input, "triu"), diagonal, False)
+
+
+make_quick(flip, flipped)
+make_quick(repeat, repeated)
+make_quick(tile, tiled)
+
+
+# ---- first derivatives, as the rules give them
+
+cdef int turned_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """Those that are such an operation again."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* shape = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef Py_ssize_t back[2 * MAX_NDIM]
+    cdef int i, n = <int> node.room - EDGE_WORDS
+    for i in range(n):
+        back[i] = ints[i]
+        if node.opcode == ROLL and ints[i]:
+            back[i] = shape.dims[i] - ints[i]
+        elif node.opcode == PAD:
+            back[i] = -ints[i]
+    if node.opcode == FLIP:
+        out = flip_dims(g, n, back)
+    elif node.opcode == ROLL:
+        out = rolled(g, back)
+    elif node.opcode == PAD:
+        out = pad_by(g, back, 0)
+    else:
+        out = triangle(g, ints[0], ints[1])
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+cdef int repeated_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """repeat and repeat_interleave: the sum of all copies. Counts and sizes are axes of their own; of repeat, but for those that are 1."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* shape = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef Py_ssize_t seen[2 * MAX_NDIM + 2]
+    cdef Py_ssize_t kept[2 * MAX_NDIM + 2]
+    cdef bint whole = node.opcode == REPEAT
+    cdef int i, m = 0, n = <int> node.room - EDGE_WORDS if whole else shape.ndim
+    cdef int lead = n - shape.ndim
+    cdef Py_ssize_t size, count
+    cdef Layout* layout
+    for i in range(n):
+        size = shape.dims[i - lead] if i >= lead else 1
+        count = ints[i if whole else 0]
+        if count != 1 and whole:
+            seen[m], kept[m] = count, 1
+            m += 1
+        if size != 1 or not whole:
+            seen[m] = kept[m] = size
+            m += 1
+        if not whole and i == ints[1]:
+            seen[m], kept[m] = count, 1
+            m += 1
+    g = reshape_to(g, m, seen)
+    layout = layout_contiguous(m, kept)
+    g = own(sum_to_layout(g, layout))
+    layout_decref(layout)
+    g = reshape_to(g, shape.ndim, shape.dims)
+    Py_INCREF(g)
+    result[0] = <PyObject*> g
+    return 0
+
+
+backwards[FLIP] = backwards[ROLL] = backwards[PAD] = backwards[TRIANGLE] = turned_backward
+backwards[REPEAT] = backwards[INTERLEAVE] = repeated_backward
