@@ -15,6 +15,7 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.node cimport Node, attributes_of
 from autograd_cy.engine.operands cimport GRAIN, Operand_, contiguous_of, read_operand, write_number
+from autograd_cy.engine.routines cimport routine_of, row_number
 from autograd_cy.engine.shape cimport (
     axis_of, made_of, make_quick, narrowed, need_tensor, own, read_dims, read_shape, reshape_to, sizes_from, transposed,
 )
@@ -24,16 +25,14 @@ from autograd_cy.kernels.table cimport Array, K
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.creation import full
 from autograd_cy.engine.shape import clone
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
 cdef extern from "Python.h":
     bint PyIndex_Check(object o) noexcept
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1         # NULL: what is too large is cut to what there is
 
-cdef int FLIP = OPCODES["flip"], ROLL = OPCODES["roll"], REPEAT = OPCODES["repeat"], INTERLEAVE = OPCODES["repeat_interleave"]
-cdef int TRIANGLE = OPCODES["triangle"], PAD = OPCODES["pad"], BORDER = OPCODES["border"]
-cdef int TRIANGLE_ROUTINE = routine_number("moving.triangle")
+cdef int FLIP = row_number("flip"), ROLL = row_number("roll"), REPEAT = row_number("repeat"), INTERLEAVE = row_number("repeat_interleave")
+cdef int TRIANGLE = row_number("triangle"), PAD = row_number("pad"), BORDER = row_number("border")
+cdef int TRIANGLE_ROUTINE = routine_of("moving.triangle")
 cdef Py_ssize_t MOST = <Py_ssize_t> 1 << 58           # elements of a tensor
 
 

@@ -15,13 +15,13 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
 from autograd_cy.engine.operands cimport promote
 from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport axis_of, expanded, narrowed, need_tensor, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias
 
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int CONCATENATE = OPCODES["concatenate"], STACK = OPCODES["stack"], PIECES = OPCODES["pieces"], UNBIND = OPCODES["unbind"]
+cdef int CONCATENATE = row_number("concatenate"), STACK = row_number("stack"), PIECES = row_number("pieces"), UNBIND = row_number("unbind")
 
 cdef extern from "Python.h":
     object PyBytes_FromStringAndSize(const char* data, Py_ssize_t n)

@@ -17,16 +17,16 @@ from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
 from autograd_cy.engine.operands cimport contiguous_of, converted, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.array.dtypes import DType, as_dtype
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int RESHAPE = OPCODES["reshape"], PERMUTE = OPCODES["permute"], EXPAND = OPCODES["expand"], SLICE = OPCODES["slice"]
-cdef int SELECT = OPCODES["select"], NARROW = OPCODES["narrow"]
-cdef int UNSLICE = OPCODES["unslice"], CLONE = OPCODES["clone"], CONVERT = OPCODES["convert"], SUM_TO = OPCODES["sum_to"]
+cdef int RESHAPE = row_number("reshape"), PERMUTE = row_number("permute"), EXPAND = row_number("expand"), SLICE = row_number("slice")
+cdef int SELECT = row_number("select"), NARROW = row_number("narrow")
+cdef int UNSLICE = row_number("unslice"), CLONE = row_number("clone"), CONVERT = row_number("convert"), SUM_TO = row_number("sum_to")
 
 
 cdef extern from *:

@@ -18,6 +18,7 @@ from autograd_cy.array.storage cimport FOREIGN
 from autograd_cy.engine.blocks cimport copy_block, made
 from autograd_cy.engine.operands cimport contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport axis_of, fill_one, made_of, need_tensor, own, read_shape, view_of, view_with
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias
 from autograd_cy.kernels.table cimport K
@@ -25,11 +26,10 @@ from autograd_cy.kernels.table cimport K
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import clone, sum_to
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int AS_STRIDED = OPCODES["as_strided"], AS_STRIDED_BACK = OPCODES["as_strided_back"]
-cdef int FILL_STRIDED = OPCODES["fill_strided"], DIAGONAL = OPCODES["diagonal"], UNFOLD = OPCODES["unfold"]
-cdef int DIAGONAL_BACK = OPCODES["diagonal_back"], REPLACE_STRIDED = OPCODES["replace_strided"]
+cdef int AS_STRIDED = row_number("as_strided"), AS_STRIDED_BACK = row_number("as_strided_back")
+cdef int FILL_STRIDED = row_number("fill_strided"), DIAGONAL = row_number("diagonal"), UNFOLD = row_number("unfold")
+cdef int DIAGONAL_BACK = row_number("diagonal_back"), REPLACE_STRIDED = row_number("replace_strided")
 
 
 cdef Layout* base_layout(tuple base) except NULL:
