@@ -4,6 +4,7 @@
 # Relies on dispatch. methods.py makes methods of them, functional.py has the activations.
 
 from cpython.object cimport PyObject
+from libc.math cimport INFINITY
 
 from autograd_cy.array.dtype cimport FLOAT64
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
@@ -16,11 +17,11 @@ from autograd_cy.engine.tensor cimport Tensor, is_tensor
 from autograd_cy.engine import elementwise as rows
 from autograd_cy.engine.index import nonzero
 
-cdef int ADD = row_number("add"), SUB = row_number("sub"), WHERE = row_number("where"), CLAMP = row_number("clamp"), POW = row_number("pow")
-cdef int LOGIT = row_number("logit"), NAN_TO_NUM = row_number("nan_to_num"), PRELU = row_number("prelu"), ISCLOSE = row_number("isclose")
-cdef int POLYGAMMA = row_number("polygamma"), TRIGAMMA = row_number("trigamma"), CELU = row_number("celu"), HARDTANH = row_number("hardtanh")
-cdef int GELU = row_number("gelu"), GELU_TANH = row_number("gelu_tanh")
-cdef object INF = float("inf")
+cdef int ADD = row_number("add"), SUB = row_number("sub"), WHERE = row_number("where"), CLAMP = row_number("clamp")
+cdef int POW = row_number("pow"), LOGIT = row_number("logit"), NAN_TO_NUM = row_number("nan_to_num"), PRELU = row_number("prelu")
+cdef int ISCLOSE = row_number("isclose"), POLYGAMMA = row_number("polygamma"), TRIGAMMA = row_number("trigamma"), CELU = row_number("celu")
+cdef int HARDTANH = row_number("hardtanh"), GELU = row_number("gelu"), GELU_TANH = row_number("gelu_tanh")
+cdef object INF = INFINITY
 cdef tuple LARGEST = (3.4028234663852886e38, 1.7976931348623157e308)      # of float32, float64
 
 

@@ -5,6 +5,7 @@
 import warnings
 
 from cpython.object cimport PyObject
+from libc.math cimport NAN
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, same_layout, same_shape
@@ -217,7 +218,7 @@ cdef object soft_cross_entropy(Tensor x, Tensor t, object weight, int code, doub
         terms = terms * reshape(weight, (-1, *[1] * (x.layout.ndim - classes - 1)))
     losses = -sum(terms, classes)
     if code == MEAN_REDUCTION:
-        return sum(losses) / (losses.numel() or float("nan"))
+        return sum(losses) / (losses.numel() or NAN)
     return reduce_loss(losses, code)
 
 
