@@ -1,6 +1,8 @@
 # Elements chosen and written by an index along one dimension: gather, index_select, embedding; scatter, scatter_add, scatter_reduce,
 # index_add, index_copy, index_fill.
 #
+# Above 500 lines because all of them share few checks and two routines, and another module would add 40 kB.
+#
 # Relies on array, kernels/moving, routines, shape, record. methods.py puts the functions into Tensor; the rules of the table call gather
 # and put. An index of one dimension (index_select ...) is an index of the whole shape that repeats itself, with stride 0.
 
