@@ -65,10 +65,10 @@ def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
     """Run a routine by its name on tensors (None: an option not in use) of the dtypes and shapes that it wants; nothing is checked."""
     cdef PyObject* given[MAX_ARRAYS]
     cdef Py_ssize_t integers[64]
-    cdef double floats[16]
+    cdef double floats[32]
     cdef int number = routine_number(name)
     cdef int k
-    if len(tensors) != <Py_ssize_t> strlen(routines[number].roles) or len(ints) > 64 or len(numbers) > 16:
+    if len(tensors) != <Py_ssize_t> strlen(routines[number].roles) or len(ints) > 64 or len(numbers) > 32:
         raise ValueError(f"{name}: a routine of {strlen(routines[number].roles)} arrays was given {len(tensors)}")
     for k, tensor in enumerate(tensors):
         given[k] = NULL if tensor is None else <PyObject*> (<Tensor?> tensor)
