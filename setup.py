@@ -7,9 +7,9 @@ Modules are linked into few libraries, `_compiled` and one per level (autograd_c
 
 What keeps the installed size down, in kB of 58 modules that took 5,670: loops for whole vectors only, with few variants
 (kernels/padding.h, ops/codegen.py) -750; few libraries instead of one per module -680; functions of rows from a list -50; -fno-plt -40;
-no signatures in docstrings -30; -fno-tree-vectorize where there is nothing to vectorise -20. Tried, and not worth it:
--fno-inline-functions and -fno-inline-small-functions (10 each), blocks in simple order (1), -Os for reduce, shape, losses and updates
-(150, but 20 to 50 % slower).
+numbers of rows by a C function -40; no signatures in docstrings -30; -fno-tree-vectorize where there is nothing to vectorise -20. Tried,
+and not worth it: -fno-inline-functions and -fno-inline-small-functions (10 each), blocks in simple order (1), -Os for reduce, shape,
+losses and updates (150, but 20 to 50 % slower).
 """
 
 import os

@@ -34,7 +34,10 @@ def operands_of(args):
 
 
 def plan(equation, *shapes):
-    """[(function, the operand it takes, the second one or -1, what else it takes or None)]: each step adds its result to the operands."""
+    """[(function, the operand it takes, the second one or -1, what else it takes or None)]: each step adds its result to the operands.
+
+    The equation begins with a blank if the operands are integers, of which products keep the dtype and sums do not.
+    """
     return [(function, operands[0], operands[1] if len(operands) > 1 else -1, more or None)
             for function, operands, more in _Plan(equation, shapes).steps]
 
@@ -126,6 +129,7 @@ class _Plan:
     def __init__(self, equation, shapes):
         inputs, output = _parsed(equation, shapes)
         self.steps, self.count = [], len(inputs)
+        self.small = 0 if equation.startswith(" ") else _SMALL
         sizes = {}
         for labels, shape in zip(inputs, shapes, strict=True):
             for c, n in zip(labels, shape, strict=True):
@@ -249,7 +253,7 @@ class _Plan:
                 group.sort(key=place.__getitem__)
         if self.cost(lb) > self.cost(la):
             inner.sort(key=lb.index)
-        if not free_a and not free_b and inner and self.cost(la) <= _SMALL:
+        if not free_a and not free_b and inner and self.cost(la) <= self.small:
             k, labels = self.elementwise(ka, la, kb, lb, [*batch, *inner])
             return self.sum(k, range(len(batch), len(labels)), len(labels)), batch
         if not inner:

@@ -151,7 +151,7 @@ def cross_rows(Tensor a, Tensor b):
 
 # ---- einsum: what einsum.py planned
 
-cdef dict plans = {}          # equation -> [(the shapes of the operands, steps)]
+cdef dict plans = {}          # equation, for integers behind a blank -> [(the shapes of the operands, steps)]
 
 cdef enum:
     MANY_SHAPES = 16          # of one equation
@@ -213,7 +213,10 @@ def einsum(*args):
         if (<Tensor> args[i]).dtype_ != (<Tensor> args[1]).dtype_:
             raise DTypeError(f"einsum: expected operands of one dtype, got {args[1].dtype.name} and {args[i].dtype.name}")
         values.append(args[i])
-    for function, first, second, more in steps_for(args[0], values):
+    equation = args[0]
+    if (<Tensor> values[0]).dtype_ > FLOAT64:
+        equation = " " + <str?> equation
+    for function, first, second, more in steps_for(equation, values):
         a = values[<Py_ssize_t> first]
         if second >= 0:
             b = values[<Py_ssize_t> second]
