@@ -64,15 +64,15 @@ from .engine.reduce import (
 from .engine.scipy_functions import gammainc as igamma
 from .engine.scipy_functions import gammaincc as igammac
 from .engine.scipy_functions import i0
-from .engine.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
+from .engine.scans import aminmax, cummax, cummin, cumprod, cumsum, logcumsumexp, nanmean, std_mean, var_mean
 from .engine.shape import (
     adjoint, broadcast_to, clone, detach, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze, t, transpose,
     unflatten, unsqueeze,
 )
 from .engine.sorting import argsort, bucketize, kthvalue, median, mode, msort, nanmedian, searchsorted, sort, topk
 from .engine.statistics import (
-    aminmax, argwhere, bincount, count_nonzero, cumulative_trapezoid, diff, histc, histogram, isin, nanmean, nanquantile, quantile,
-    std_mean, trapezoid, trapz, unique, unique_consecutive, var_mean,
+    argwhere, bincount, count_nonzero, cumulative_trapezoid, diff, histc, histogram, isin, nanquantile, quantile, trapezoid, trapz,
+    unique, unique_consecutive,
 )
 from .engine.tensor import Tensor
 from .engine.types import (

@@ -243,11 +243,15 @@ from .engine.reduce import (
     var as var,
 )
 from .engine.scans import (
+    aminmax as aminmax,
     cummax as cummax,
     cummin as cummin,
     cumprod as cumprod,
     cumsum as cumsum,
     logcumsumexp as logcumsumexp,
+    nanmean as nanmean,
+    std_mean as std_mean,
+    var_mean as var_mean,
 )
 from .engine.scipy_functions import (
     gammainc as _gammainc,
@@ -280,7 +284,6 @@ from .engine.sorting import (
     topk as topk,
 )
 from .engine.statistics import (
-    aminmax as aminmax,
     argwhere as argwhere,
     bincount as bincount,
     count_nonzero as count_nonzero,
@@ -289,15 +292,12 @@ from .engine.statistics import (
     histc as histc,
     histogram as histogram,
     isin as isin,
-    nanmean as nanmean,
     nanquantile as nanquantile,
     quantile as quantile,
-    std_mean as std_mean,
     trapezoid as trapezoid,
     trapz as trapz,
     unique as unique,
     unique_consecutive as unique_consecutive,
-    var_mean as var_mean,
 )
 from .engine.tensor import Tensor as Tensor
 from .engine.types import (

@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 import autograd_cy as ag
-from autograd_cy.engine.scipy_functions import COMPUTE
+from autograd_cy.engine.scipy_functions import COMPUTE, SERIES
 from autograd_cy.ops import TABLE
 
 from . import report, timing
@@ -25,15 +25,15 @@ SLOWER = 1.1             # below this ratio it is the noise of two minima
 # Why a row may be slower than PyTorch: (row, measurement) or row -> the reason. tests/test_bench.py: no reason without its row.
 OWN_MEMORY = "every gradient has memory of its own; PyTorch hands out the incoming one again"
 SAME_BITS = "no fused multiply-adds, so that every instruction-set level gives the same bits"
+TAILS = "a few instructions more: results down to subnormal numbers, limits at infinity, gradients of 0 stay 0"
 SCIPY = "scipy.special computes it, called from Python"
-WRITTEN_IN_PYTHON = "checks and geometry are written in Python, over routines"
+SEVERAL = "ten to twenty loops, called from Python; its series in double whatever the dtype"
 REASONS = {
     ("add", "backward"): OWN_MEMORY, ("sub", "backward"): OWN_MEMORY, ("clone", "backward"): OWN_MEMORY, ("frac", "backward"): OWN_MEMORY,
     ("ceil", "backward"): OWN_MEMORY, ("sum", "backward"): "the gradient is written out; PyTorch's is a view that repeats one element",
-    ("trace", "backward"): "the gradient goes through an identity matrix",
-    ("exp2", "forward"): SAME_BITS, ("sigmoid", "forward"): SAME_BITS, ("logsigmoid", "backward"): SAME_BITS,
-    ("gelu", "forward"): SAME_BITS, ("gelu", "backward"): SAME_BITS, ("silu", "forward"): SAME_BITS,
-    ("silu", "backward"): SAME_BITS, ("softplus", "backward"): SAME_BITS,
+    ("prod", "backward"): "without a division, so that it is exact where elements are 0, and where the product overflows",
+    ("exp2", "forward"): SAME_BITS, ("logsigmoid", "backward"): TAILS, ("gelu", "backward"): TAILS, ("silu", "forward"): TAILS,
+    ("silu", "backward"): TAILS,
     ("add", "forward"): "memory sets it, and the minima of two allocators", ("addcmul", "forward"): "memory sets it",
     ("nan_to_num", "forward"): "three choices, where PyTorch has one for all numbers that stay",
     ("bitwise_right_shift", "forward"): "shifts beyond the bits are defined here",
@@ -42,11 +42,12 @@ REASONS = {
     ("lgamma", "forward"): "in float64 the C library's, a number at a time",
     ("logit", "backward"): "the limits are compared with every element once more, so that the gradient beyond them is 0",
     ("polygamma", "forward"): "any order, by Hurwitz's zeta function; orders 0 and 1 have their own loops",
-    ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops", ("max_pool", "small"): WRITTEN_IN_PYTHON,
+    ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops",
     ("max_pool", "backward"): "gradients are put to places one by one", ("average_windows", "forward"): "memory sets it",
     ("average_windows", "backward"): "gradients are put to places one by one",
     ("gather", "small"): "the sample makes its tensor of indices in the call", ("gather", "forward"): "as the small one",
 } | dict.fromkeys((row.name for row in TABLE.values() if row.name in COMPUTE), SCIPY)
+REASONS |= dict.fromkeys([("i1e", "forward"), ("i0e", "backward"), *((name, "small") for name in SERIES)], SEVERAL)
 
 
 def direct(call, lib):

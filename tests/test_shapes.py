@@ -293,6 +293,84 @@ def test_in_captures():
         close(run(other)[0], array(function(other)))
 
 
+ATTRIBUTES = [      # a call, and what its node says of it
+    (lambda x: x.view(3, -1, 2), {"shape": (3, 2, 2)}), (lambda x: x[0, 0].reshape(()), {"shape": ()}),
+    (lambda x: x.permute(-1, 0), {"order": (1, 0)}), (lambda x: x.expand(2, -1, -1), {"shape": (2, 3, 4)}),
+    (lambda x: x.select(-1, -2), {"dim": 1, "index": 2}), (lambda x: x.narrow(1, -3, 2), {"dim": 1, "start": 1, "length": 2}),
+    (lambda x: x.diagonal(-1), {"offset": -1, "dim1": 0, "dim2": 1}), (lambda x: x.unfold(1, 3, 1), {"dimension": 1, "size": 3, "step": 1}),
+    (lambda x: x.unbind(1)[2], {"count": 4, "dim": 1}), (lambda x: x.split((1, 3), 1)[1], {"sizes": (1, 3), "dim": 1}),
+    (lambda x: ag.cat((x, x[:1])), {"sizes": (3, 1), "dim": 0}), (lambda x: ag.stack((x, x), -1), {"dim": 2}),
+    (lambda x: x.flip(-1), {"dims": (1,)}), (lambda x: x.roll(-1, 1), {"shifts": (0, 3)}), (lambda x: x.repeat(2, 1, 1), {"counts": (2, 1, 1)}),
+    (lambda x: x.repeat_interleave(2, -1), {"repeats": 2, "dim": 1}), (lambda x: x.tril(1), {"diagonal": 1, "lower": 1}),
+    (lambda x: F.pad(x, (1, -2)), {"pads": (0, 0, 1, -2)}), (lambda x: F.pad(x, (1, 0), value=2.5), {"pads": (0, 0, 1, 0), "value": 2.5}),
+    (lambda x: F.pad(x, (2, 1), mode="replicate"), {"dim": 1, "before": 2, "after": 1, "mode": 1}),
+    (lambda x: ag.diag_embed(x, 1), {"shape": (3, 5, 5), "offset": 1, "dim1": 1, "dim2": 2}),
+]
+
+
+@pytest.mark.parametrize("k", range(len(ATTRIBUTES)))
+def test_attributes_of_nodes(k):
+    """They are kept as integers; the operation runs again from them, in a live graph and in a capture."""
+    call, attributes = ATTRIBUTES[k]
+    x = leaf(np.arange(1.0, 13.0).reshape(3, 4))
+    y = call(x)
+    assert y.grad_fn.attributes == y.grad_fn.attributes == attributes
+    close(ag.graph.of(y * 2).run(x * 3), array(call(x * 3)) * 2)
+    _, run = replayed(call, [x.detach()])
+    close(run(x.detach() * 3)[0], array(call(x * 3)))
+
+
+def test_sizes_in_other_forms():
+    """What is no plain integer goes another way, to the same result."""
+    x, two = leaf(np.arange(12.0).reshape(3, 4)), np.int64(2)
+    for forms in ([lambda f: f(2, 6), lambda f: f((2, 6)), lambda f: f([2, 6]), lambda f: f(two, -1), lambda f: f((two, 6)), lambda f: f(*[2, 6]),
+                   lambda f: f(ag.tensor(2), 6), lambda f: f(range(2, 7, 4)), lambda f: f(ag.zeros(2, 6).shape)],):
+        for f in (x.reshape, x.view, lambda *sizes: ag.reshape(x, *sizes)):
+            for form in forms:
+                close(form(f), array(x).reshape(2, 6))
+    for call in (lambda: x.permute((np.int64(1), 0)), lambda: x.permute([-1, -2]), lambda: ag.permute(x, (1, 0))):
+        close(call(), array(x).T)
+    for call in (lambda: x.expand(two, 3, 4), lambda: x.expand((2, -1, -1)), lambda: x.repeat(two, 1, 1), lambda: ag.tile(x, (2, 1, 1))):
+        close(call(), np.stack((array(x), array(x))))
+    close(x.flip(np.int64(1)), array(x)[:, ::-1])
+
+
+def test_what_is_no_size():
+    x = ag.zeros(3, 4)
+    for f in (x.reshape, x.view, x.permute, x.expand, x.flip, x.repeat, x.tile, x.unsqueeze, x.roll, x.split, x.chunk, x.unbind):
+        for args in ((2.5,), ("a",), (object(),), ((1, None),), (1 << 70,), (-(1 << 70),), (1 << 62, 1 << 62), ([[1]],)):
+            if f == x.split and args == (1 << 62, 1 << 62):
+                continue
+            with pytest.raises((TypeError, RuntimeError, ValueError, IndexError, OverflowError, MemoryError)):
+                f(*args)
+    for f in (ag.reshape, ag.permute, ag.flip, ag.tile):
+        for args in ((), (3, 4), (None, 4), ([1.0], 1)):
+            with pytest.raises(TypeError):
+                f(*args)
+    with pytest.raises(MemoryError, match="out of memory"):
+        ag.tensor_split(x, 1 << 62)
+    wide = ag.zeros(1).expand(1 << 57)
+    with pytest.raises(ValueError, match="cat"):
+        ag.cat([wide] * 128)
+    with pytest.raises((ValueError, MemoryError)):
+        ag.stack([wide] * 128)
+
+
+def test_as_many_dimensions_as_there_may_be():
+    x = leaf(np.arange(4.0)).reshape([2] + [1] * 30 + [2])
+    assert x.flip(0, -1).ndim == x.permute(list(range(31, -1, -1))).ndim == x.roll(1, 31).ndim == x.movedim(0, 31).ndim == 32
+    for call in (lambda: x.unsqueeze(0), lambda: ag.stack((x, x)), lambda: x.expand([1, *x.shape]), lambda: x.repeat([2] * 33), lambda: ag.diag_embed(x),
+                 lambda: x.unfold(0, 1, 1), lambda: x.reshape([1] * 33), lambda: ag.meshgrid(*[ag.zeros(1)] * 33)):
+        with pytest.raises((RuntimeError, ValueError)):
+            call()
+    y = x.permute(list(range(31, -1, -1))).repeat([2] + [1] * 31)
+    (y * y).sum().backward()
+    assert ag.cat((x, x), 31).squeeze().shape == (2, 4)
+    parts = leaf(np.arange(100.0)).split(1)           # more than have room on the stack
+    ag.cat(parts[::-1]).sum().backward()
+    assert len(ag.tensor_split(ag.zeros(5), 40)) == 40
+
+
 # ---- made anew
 
 def test_creation_and_random_numbers():

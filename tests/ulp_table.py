@@ -33,7 +33,7 @@ ULP = [
     ("asin", "float32", -1.0, 1.0, 2.5), ("asin", "float64", -1.0, 1.0, 2.5),
     ("acos", "float32", -1.0, 1.0, 1.5), ("acos", "float64", -1.0, 1.0, 1.5),
     ("atan", "float32", -BIG32, BIG32, 2.0), ("atan", "float64", -BIG64, BIG64, 2.0),
-    ("sigmoid", "float32", -110.0, 110.0, 2.0), ("sigmoid", "float64", -760.0, 760.0, 2.0),
+    ("sigmoid", "float32", -110.0, 110.0, 2.5), ("sigmoid", "float64", -760.0, 760.0, 2.5),
     ("softplus", "float32", -110.0, 110.0, 1.9), ("softplus", "float64", -760.0, 760.0, 1.9),
     ("logsigmoid", "float32", -110.0, 110.0, 1.9), ("logsigmoid", "float64", -760.0, 760.0, 1.9),
     ("erf", "float32", -BIG32, BIG32, 1.6), ("erf", "float64", -BIG64, BIG64, 1.6),

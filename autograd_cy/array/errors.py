@@ -12,6 +12,18 @@ class DTypeError(TypeError, RuntimeError):
     """An operation that is not defined for a dtype, or dtypes that do not fit."""
 
 
+def misfit(name, given, sizes, numel):
+    """The error for a shape that a tensor of these sizes can't have."""
+    if given.count(-1) > 1:
+        return ShapeError(f"{name}: only one size can be inferred (-1), got {given}")
+    for size in given:
+        if size < -1:
+            return ShapeError(f"{name}: invalid size {size} in {given}")
+    if -1 in given and 0 in given and not numel:
+        return ShapeError(f"{name}: cannot infer -1 in {given} for a tensor of 0 elements")
+    return ShapeError(f"{name}: shape {given} does not fit a tensor of shape {sizes} ({numel} elements)")
+
+
 class CaptureError(RuntimeError):
     """A captured step does something that its replay could not repeat faithfully; the message names the line."""
 

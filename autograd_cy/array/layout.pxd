@@ -93,5 +93,6 @@ cdef inline Layout* layout_matrix(Py_ssize_t rows, Py_ssize_t cols) except NULL:
 # Strides of `a` as seen from the shape of `full` (0 where repeated); a must broadcast to full.
 cdef void broadcast_strides(Layout* a, Layout* full, Py_ssize_t* strides) noexcept nogil
 
+cdef tuple tuple_of(int n, const Py_ssize_t* values)
 cdef tuple shape_tuple(Layout* a)
 cdef tuple strides_tuple(Layout* a)

@@ -13,10 +13,11 @@ from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_dense_like, layout_view, strides_of,
 )
-from autograd_cy.engine.node cimport Node, attributes_of
+from autograd_cy.engine.gradients cimport backwards, sum_to_layout
+from autograd_cy.engine.node cimport EDGE_WORDS, Node, attributes_of
 from autograd_cy.engine.operands cimport GRAIN, Operand_, contiguous_of, read_operand, write_number
 from autograd_cy.engine.shape cimport (
-    axis_of, made_of, make_quick, narrowed, need_tensor, own, read_dims, read_shape, reshape_to, sizes_from, transposed,
+    axis_of, copy_block, made, made_of, make_quick, narrowed, need_tensor, own, read_dims, read_shape, reshape_to, sizes_from, transposed,
 )
 from autograd_cy.engine.tensor cimport Tensor, tensor_new
 from autograd_cy.kernels.table cimport Array, K
@@ -35,31 +36,6 @@ cdef int FLIP = OPCODES["flip"], ROLL = OPCODES["roll"], REPEAT = OPCODES["repea
 cdef int TRIANGLE = OPCODES["triangle"], PAD = OPCODES["pad"], BORDER = OPCODES["border"]
 cdef int TRIANGLE_ROUTINE = routine_number("moving.triangle")
 cdef Py_ssize_t MOST = <Py_ssize_t> 1 << 58           # elements of a tensor
-
-
-cdef Tensor made(int ndim, const Py_ssize_t* shape, int dtype):
-    """An uninitialised tensor, contiguous."""
-    cdef Layout* layout = layout_contiguous(ndim, shape)
-    out = own(tensor_new(layout, dtype))
-    layout_decref(layout)
-    return out
-
-
-cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int ndim, const Py_ssize_t* dims, const Py_ssize_t* out_strides,
-                    const Py_ssize_t* strides) except -1:
-    """A block of x into a block of out, of the given sizes; where they begin, in elements. The dtypes may differ."""
-    cdef char* there = out.data + to * itemsize_of(out.dtype_)
-    cdef char* here = x.data + start * itemsize_of(x.dtype_)
-    cdef int i
-    for i in range(ndim):
-        if dims[i] <= 0:
-            return 0
-    if out.layout.numel >= GRAIN:
-        with nogil:
-            K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
-    else:
-        K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
-    return 0
 
 
 # ---- turned
@@ -219,11 +195,8 @@ cdef object repeat_by(object input, object given, bint tiles, str name):
     result = tiled(x, n, counts) if tiles else repeated(x, n, counts)
     if result is not None:
         return result
-    if n < x.layout.ndim and not tiles:
-        raise RuntimeError(f"repeat: expected at least {x.layout.ndim} sizes for a tensor of shape {x.shape}, got {tuple(given)}")
-    if min(given, default=0) < 0:
-        raise RuntimeError(f"{name}: sizes must not be negative, got {tuple(given)}")
-    raise ShapeError(f"{name}: a tensor of shape {x.shape} repeated {tuple(given)} times has more elements, or parts, than there may be")
+    raise ShapeError(f"{name}: expected numbers from 0 on, one for each dimension of shape {x.shape}, and a result of less than 2 ** 58 "
+                     f"elements, got {tuple(given)}")
 
 
 def repeat(input, *repeats):
@@ -472,3 +445,69 @@ def triu(input, diagonal=0):
 make_quick(flip, flipped)
 make_quick(repeat, repeated)
 make_quick(tile, tiled)
+
+
+# ---- first derivatives, as the rules give them
+
+cdef int turned_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """Those that are such an operation again."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* shape = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef Py_ssize_t back[2 * MAX_NDIM]
+    cdef int i, n = <int> node.room - EDGE_WORDS
+    for i in range(n):
+        back[i] = ints[i]
+        if node.opcode == ROLL and ints[i]:
+            back[i] = shape.dims[i] - ints[i]
+        elif node.opcode == PAD:
+            back[i] = -ints[i]
+    if node.opcode == FLIP:
+        out = flip_dims(g, n, back)
+    elif node.opcode == ROLL:
+        out = rolled(g, back)
+    elif node.opcode == PAD:
+        out = pad_by(g, back, 0)
+    else:
+        out = triangle(g, ints[0], ints[1])
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+cdef int repeated_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """repeat and repeat_interleave: the sum of all copies. Counts and sizes are axes of their own; of repeat, but for those that are 1."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* shape = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef Py_ssize_t seen[2 * MAX_NDIM + 2]
+    cdef Py_ssize_t kept[2 * MAX_NDIM + 2]
+    cdef bint whole = node.opcode == REPEAT
+    cdef int i, m = 0, n = <int> node.room - EDGE_WORDS if whole else shape.ndim
+    cdef int lead = n - shape.ndim
+    cdef Py_ssize_t size, count
+    cdef Layout* layout
+    for i in range(n):
+        size = shape.dims[i - lead] if i >= lead else 1
+        count = ints[i if whole else 0]
+        if count != 1 and whole:
+            seen[m], kept[m] = count, 1
+            m += 1
+        if size != 1 or not whole:
+            seen[m] = kept[m] = size
+            m += 1
+        if not whole and i == ints[1]:
+            seen[m], kept[m] = count, 1
+            m += 1
+    g = reshape_to(g, m, seen)
+    layout = layout_contiguous(m, kept)
+    g = own(sum_to_layout(g, layout))
+    layout_decref(layout)
+    g = reshape_to(g, shape.ndim, shape.dims)
+    Py_INCREF(g)
+    result[0] = <PyObject*> g
+    return 0
+
+
+backwards[FLIP] = backwards[ROLL] = backwards[PAD] = backwards[TRIANGLE] = turned_backward
+backwards[REPEAT] = backwards[INTERLEAVE] = repeated_backward

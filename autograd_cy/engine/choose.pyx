@@ -4,8 +4,9 @@
 # Relies on dispatch. methods.py makes methods of them, functional.py has the activations.
 
 from cpython.object cimport PyObject
+from libc.math cimport INFINITY
 
-from autograd_cy.array.dtype cimport FLOAT64
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
 from autograd_cy.engine.dispatch cimport inplace as binary_
 from autograd_cy.engine.node cimport NO_REDUCTION
@@ -19,9 +20,9 @@ from autograd_cy.engine.tensor import OPCODES
 cdef int ADD = OPCODES["add"], SUB = OPCODES["sub"], WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
 cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], PRELU = OPCODES["prelu"], ISCLOSE = OPCODES["isclose"]
 cdef int POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"], CELU = OPCODES["celu"], HARDTANH = OPCODES["hardtanh"]
-cdef int GELU = OPCODES["gelu"], GELU_TANH = OPCODES["gelu_tanh"]
-cdef object INF = float("inf")
-cdef tuple LARGEST = (3.4028234663852886e38, 1.7976931348623157e308)      # of float32, float64
+cdef int GELU = OPCODES["gelu"], GELU_TANH = OPCODES["gelu_tanh"], NORMAL_CDF = OPCODES["normal_cdf"]
+cdef extern from "float.h":
+    double FLT_MAX, DBL_MAX
 
 
 cdef inline object times(object other, object alpha):
@@ -96,8 +97,10 @@ def masked_fill_(input, mask, value):
     return input.copy_(chosen(mask, value, input))
 
 
-cdef tuple bounds(object low, object high):
-    return (-INF if low is None else float(low), INF if high is None else float(high))
+cdef int read_bounds(object low, object high, double* bounds) except -1:
+    bounds[0] = -INFINITY if low is None else low
+    bounds[1] = INFINITY if high is None else high
+    return 0
 
 
 cdef int check_bounds(object low, object high, str name) except -1:
@@ -107,6 +110,7 @@ cdef int check_bounds(object low, object high, str name) except -1:
 
 
 cdef object limited(object input, object min, object max):
+    cdef double bounds[2]
     if is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
         out = input
         if min is not None:
@@ -115,8 +119,8 @@ cdef object limited(object input, object min, object max):
     if need_tensor(input, "clamp").dtype_ > FLOAT64:        # by rows that take integer numbers exactly
         out = input if min is None else rows.maximum(input, min)
         return out if max is None else rows.minimum(out, max)
-    attrs = bounds(min, max)
-    return own(unary_with(CLAMP, <PyObject*> input, <PyObject*> attrs))
+    read_bounds(min, max, bounds)
+    return own(unary_with(CLAMP, <PyObject*> input, bounds))
 
 
 def clamp(input, min=None, max=None):
@@ -137,29 +141,32 @@ def clamp_max(input, max):
 
 def clamp_(input, min=None, max=None):
     """In place: input limited to [min, max]."""
+    cdef double bounds[2]
     check_bounds(min, max, "clamp_")
     if need_tensor(input, "clamp_").dtype_ > FLOAT64 or is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
         return input.copy_(limited(input, min, max))
-    return with_attrs(CLAMP, input, bounds(min, max), True)
+    read_bounds(min, max, bounds)
+    return with_attrs(CLAMP, input, bounds, True)
 
 
-cdef object with_attrs(int opcode, object x, tuple attrs, bint in_place):
+cdef object with_attrs(int opcode, object x, const double* attrs, bint in_place):
     """A row of one input, out of place or in place."""
     cdef PyObject* args[1]
     args[0] = <PyObject*> x
     if not in_place:
-        return own(unary_with(opcode, args[0], <PyObject*> attrs))
+        return own(unary_with(opcode, args[0], attrs))
     need_tensor(x, "an operation in place")
-    return own(inplace_with(opcode, 1, args, <PyObject*> attrs))
+    return own(inplace_with(opcode, 1, args, attrs))
 
 
 # ---- activations
 
 def celu(input, alpha=1.0, inplace=False):
     """x where x > 0, alpha * (exp(x / alpha) - 1) elsewhere. Raises RuntimeError for alpha = 0."""
-    if alpha == 0:
+    cdef double factor = alpha
+    if factor == 0:
         raise RuntimeError("celu: alpha cannot be 0")
-    return with_attrs(CELU, input, (float(alpha),), inplace)
+    return with_attrs(CELU, input, &factor, inplace)
 
 
 def gelu(input, approximate="none"):
@@ -173,12 +180,13 @@ def gelu(input, approximate="none"):
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x limited to [min_val, max_val]; the gradient at the bounds is 0. Raises ValueError for crossed bounds."""
-    cdef double low = min_val, high = max_val
-    if low > high:
+    cdef double bounds[2]
+    bounds[0], bounds[1] = min_val, max_val
+    if bounds[0] > bounds[1]:
         raise ValueError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
     if need_tensor(input, "hardtanh").dtype_ <= FLOAT64:
-        return with_attrs(HARDTANH, input, (low, high), inplace)
-    if input.dtype.name == "bool" or input.dtype.name == "uint8" and low < 0:
+        return with_attrs(HARDTANH, input, bounds, inplace)
+    if input.dtype.name == "bool" or input.dtype.name == "uint8" and bounds[0] < 0:
         raise RuntimeError(f"hardtanh: not defined for {input.dtype} with these limits")
     return (clamp_ if inplace else clamp)(input, int(min_val), int(max_val))
 
@@ -212,6 +220,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     Raises RuntimeError where the dtypes differ or a tolerance is negative.
     """
     cdef PyObject* args[2]
+    cdef double attrs[3]
     if not is_tensor(<PyObject*> input) or not is_tensor(<PyObject*> other):
         raise TypeError(f"isclose: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
     if (<Tensor> input).dtype_ != (<Tensor> other).dtype_:
@@ -221,45 +230,55 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if (<Tensor> input).dtype_ > FLOAT64:
         equal = rows.eq(input, other)
         return equal | isclose(input.double(), other.double(), rtol, atol) if rtol or atol else equal
-    attrs = (float(rtol), float(atol), float(<bint> equal_nan))
+    attrs[0], attrs[1], attrs[2] = rtol, atol, <bint> equal_nan
     args[0], args[1] = <PyObject*> input, <PyObject*> other
-    return own(elementwise(ISCLOSE, 2, args, <PyObject*> attrs, NO_REDUCTION))
+    return own(elementwise(ISCLOSE, 2, args, attrs, NO_REDUCTION))
 
 
 # ---- values replaced
 
-cdef tuple limits(object eps):
-    return (-INF, INF) if eps is None else (float(eps), 1.0 - float(eps))
+cdef int read_limits(object eps, double* limits) except -1:
+    limits[0], limits[1] = -INFINITY, INFINITY
+    if eps is not None:
+        limits[0], limits[1] = eps, 1.0 - <double> eps
+    return 0
 
 
 def logit(input, eps=None):
     """log(x / (1 - x)) of x limited to [eps, 1 - eps]; without eps NaN outside of [0, 1]. Outside of the limits the gradient is 0."""
-    need_tensor(input, "logit")
-    return with_attrs(LOGIT, input, limits(eps), False)
+    cdef double limits[2]
+    read_limits(eps, limits)
+    return with_attrs(LOGIT, input, limits, False)
 
 
 def logit_(input, eps=None):
     """In place: log(x / (1 - x)) of x limited to [eps, 1 - eps]."""
-    return with_attrs(LOGIT, input, limits(eps), True)
+    cdef double limits[2]
+    read_limits(eps, limits)
+    return with_attrs(LOGIT, input, limits, True)
 
 
-cdef tuple replacements(Tensor x, object nan, object posinf, object neginf):
-    largest = LARGEST[x.dtype_]
-    return (0.0 if nan is None else float(nan), largest if posinf is None else float(posinf), -largest if neginf is None else float(neginf))
+cdef object replaced(Tensor x, object nan, object posinf, object neginf, bint in_place):
+    cdef double values[3]
+    cdef double largest = FLT_MAX if x.dtype_ == FLOAT32 else DBL_MAX
+    values[0] = 0.0 if nan is None else nan
+    values[1] = largest if posinf is None else posinf
+    values[2] = -largest if neginf is None else neginf
+    return with_attrs(NAN_TO_NUM, x, values, in_place)
 
 
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     """NaN and infinities replaced by numbers, by default 0 and the largest of the dtype; there the gradient is 0."""
     if need_tensor(input, "nan_to_num").dtype_ > FLOAT64:
         return input.clone()
-    return with_attrs(NAN_TO_NUM, input, replacements(input, nan, posinf, neginf), False)
+    return replaced(input, nan, posinf, neginf, False)
 
 
 def nan_to_num_(input, nan=0.0, posinf=None, neginf=None):
     """In place: NaN and infinities replaced by numbers."""
     if need_tensor(input, "nan_to_num_").dtype_ > FLOAT64:
         return input
-    return with_attrs(NAN_TO_NUM, input, replacements(input, nan, posinf, neginf), True)
+    return replaced(input, nan, posinf, neginf, True)
 
 
 cdef double order(object n) except? -1:
@@ -268,17 +287,26 @@ cdef double order(object n) except? -1:
     return int(n)
 
 
+cdef object derivative_of_digamma(object x, double n, bint in_place):
+    return with_attrs(POLYGAMMA, x, &n, in_place)
+
+
 def polygamma(n, input):
     """The n-th derivative of digamma: (-1) ** (n + 1) n! sum over k >= 0 of 1 / (x + k) ** (n + 1)."""
     need_tensor(input, "polygamma")
     if n == 1:
         return trigamma(input)
-    return with_attrs(POLYGAMMA, input, (order(n),), False) if n else input.digamma()
+    return derivative_of_digamma(input, order(n), False) if n else input.digamma()
 
 
 def trigamma(x):
     """The row `trigamma`: polygamma of order 1."""
     return own(unary(TRIGAMMA, <PyObject*> x))
+
+
+def normal_cdf(x):
+    """The row `normal_cdf`, as rules call it."""
+    return own(unary(NORMAL_CDF, <PyObject*> x))
 
 
 def polygamma_method(input, n):
@@ -290,10 +318,10 @@ def polygamma_(input, n):
     """In place: the n-th derivative of digamma."""
     if n == 1:
         need_tensor(input, "polygamma_")
-        return with_attrs(TRIGAMMA, input, (), True)
-    return with_attrs(POLYGAMMA, input, (order(n),), True) if n else input.digamma_()
+        return with_attrs(TRIGAMMA, input, NULL, True)
+    return derivative_of_digamma(input, order(n), True) if n else input.digamma_()
 
 
 def polygamma_row(x, n):
     """The row `polygamma`, as rules call it."""
-    return with_attrs(POLYGAMMA, x, (float(n),), False)
+    return derivative_of_digamma(x, n, False)

@@ -4,9 +4,10 @@ Relies on elementwise functions, choose.pyx. methods.py makes methods of them, t
 """
 
 from . import elementwise
+from .choose import clamp_, isclose, where
 from .creation import capturing
 from .reduce import norm
-from .choose import clamp_, isclose, where
+from .shape import sum_to
 from .tensor import Tensor
 
 INF, PI, LOG_PI, SQRT_HALF = float("inf"), 3.141592653589793, 1.1447298858494002, 0.7071067811865476
@@ -119,10 +120,9 @@ def sum_to_size(self: Tensor, *size: int) -> Tensor:
     if wanted == self.shape:
         return self
     more = self.ndim - len(wanted)
-    if more < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[more:], strict=True)):
+    if more < 0 or not all(n == 1 or n == m for n, m in zip(wanted, self.shape[more:], strict=True)):
         raise RuntimeError(f"sum_to_size: size {wanted} is not expandable to shape {self.shape}")
-    dims = [*range(more), *(more + k for k, n in enumerate(wanted) if n == 1 and self.shape[more + k] != 1)]
-    return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
+    return sum_to(self if self.is_floating_point() else self.long(), wanted)
 
 
 def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:

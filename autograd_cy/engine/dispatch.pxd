@@ -29,10 +29,10 @@ cdef OpInfo OPS[MAX_OPS]
 
 cdef object combined(str name, PyObject* result)
 cdef PyObject* unary(int opcode, PyObject* x) except NULL
-cdef PyObject* unary_with(int opcode, PyObject* x, PyObject* attrs) except NULL
+cdef PyObject* unary_with(int opcode, PyObject* x, const double* attrs) except NULL
 cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL
-cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, int reduction) except NULL
+cdef PyObject* elementwise(int opcode, int n, PyObject** args, const double* attrs, int reduction) except NULL
 cdef PyObject* inplace(int opcode, PyObject* a, PyObject* b) except NULL
-cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs) except NULL
+cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* attrs) except NULL
 cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except NULL
 cdef PyObject* reduction_of_loss(Tensor losses, int reduction) except NULL

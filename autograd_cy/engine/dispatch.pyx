@@ -19,7 +19,7 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    MEAN_REDUCTION, NO_REDUCTION, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, remember_line,
+    MEAN_REDUCTION, NO_REDUCTION, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, node_with_numbers, remember_line,
 )
 from autograd_cy.engine.operands cimport (
     GRAIN, Operand_, category, common_dtype, converted, copy_into, copy_of, default_dtype, dtype_name, read_operand, write_number,
@@ -51,7 +51,6 @@ cdef enum:
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object n, int* overflow) noexcept
-    PyObject* PyTuple_GET_ITEM(object o, Py_ssize_t i) noexcept
 
 
 def _fill_ops():
@@ -222,19 +221,6 @@ cdef int refuse_zero_divisor(int opcode, Operand_* divisor) except -1:
     return 0
 
 
-cdef inline void read_attrs(OpInfo* info, PyObject* attrs, double* values) noexcept:
-    """attrs: a tuple of floats, or NULL for rows that have none."""
-    cdef int i
-    for i in range(info.n_attrs):
-        values[i] = PyFloat_AS_DOUBLE(<object> PyTuple_GET_ITEM(<object> attrs, i))
-
-
-cdef inline void keep_attrs(PyObject* node, PyObject* attrs) noexcept:
-    if attrs != NULL:
-        Py_INCREF(<object> attrs)
-        (<Node> node).attrs = attrs
-
-
 cdef inline int plain_number(PyObject* o, double* value) noexcept:
     """The kind of a Python float, or of an int that a double holds; -1: something else."""
     cdef int overflow = 0
@@ -346,22 +332,20 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
     return True
 
 
-cdef PyObject* run_dense(int opcode, OpInfo* info, int n, Dense* d, PyObject* attrs) except NULL:
+cdef PyObject* run_dense(int opcode, OpInfo* info, int n, Dense* d, const double* attrs) except NULL:
     """The fast path of rows with three operands, or with numbers in unusual places."""
-    cdef double values[4]
     cdef Layout* layout = (<Tensor> d.like).layout
     cdef int dtype = (<Tensor> d.like).dtype_
     cdef PyObject* out
-    read_attrs(info, attrs, values)
     out = tensor_new(layout, BOOL if info.bool_result else dtype)
     d.p[0] = (<Tensor> out).data
-    run_loop(info.loop, dtype, ALL_VECTORS, layout.numel, d.p, values)
+    run_loop(info.loop, dtype, ALL_VECTORS, layout.numel, d.p, attrs)
     if not info.bool_result:
         record_elementwise(opcode, out, n, d.given, d.given, attrs, NO_REDUCTION)
     return out
 
 
-cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, int reduction) except NULL:
+cdef PyObject* elementwise(int opcode, int n, PyObject** args, const double* attrs, int reduction) except NULL:
     """Run a row on any operands; NotImplemented where one is nothing that tensors combine with.
 
     With a reduction (of a loss) the elementwise result is followed by a sum or mean in the same node.
@@ -372,13 +356,12 @@ cdef PyObject* elementwise(int opcode, int n, PyObject** args, PyObject* attrs, 
     return elementwise_of_any(opcode, n, args, attrs, reduction)
 
 
-cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, PyObject* attrs, int reduction) except NULL:
+cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, const double* attrs, int reduction) except NULL:
     cdef OpInfo* info = &OPS[opcode]
     cdef Operand_ given[MAX_INPUTS]
     cdef Operand_ used[MAX_INPUTS]
     cdef PyObject* kept[MAX_INPUTS]
     cdef char numbers[8 * MAX_INPUTS]
-    cdef double values[4]
     cdef list arrays = []
     cdef Layout* layout
     cdef PyObject* out = NULL
@@ -398,7 +381,6 @@ cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, PyObject* 
     if not tensors:
         Py_INCREF(NotImplemented)
         return <PyObject*> NotImplemented
-    read_attrs(info, attrs, values)
     try:
         dtype = convert_operands(opcode, n, used, kept)
         for i in range(n):
@@ -409,7 +391,7 @@ cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, PyObject* 
             out = tensor_new(layout, BOOL if info.bool_result else dtype)
         finally:
             layout_decref(layout)
-        run(info.loop, dtype, n, layout, (<Tensor> out).data, itemsize_of((<Tensor> out).dtype_), used, numbers, values)
+        run(info.loop, dtype, n, layout, (<Tensor> out).data, itemsize_of((<Tensor> out).dtype_), used, numbers, attrs)
         if reduction != NO_REDUCTION:
             reduced = reduction_of_loss(<Tensor> out, reduction)
             Py_DECREF(<object> out)
@@ -430,14 +412,16 @@ def run_row(str name, inputs, attrs=(), int reduction=NO_REDUCTION):
     cdef PyObject* args[MAX_INPUTS]
     cdef PyObject* out
     cdef list given = list(inputs)
-    cdef tuple values = tuple(map(float, attrs))
+    cdef double values[4]
     cdef int opcode = OPCODES[name]
     cdef int i
-    if OPS[opcode].loop < 0 or len(given) != OPS[opcode].n_inputs or len(values) != OPS[opcode].n_attrs:
-        raise TypeError(f"{name}: not an elementwise row of {len(given)} inputs and {len(values)} attributes")
+    if OPS[opcode].loop < 0 or len(given) != OPS[opcode].n_inputs or len(attrs) != OPS[opcode].n_attrs:
+        raise TypeError(f"{name}: not an elementwise row of {len(given)} inputs and {len(attrs)} attributes")
+    for i in range(OPS[opcode].n_attrs):
+        values[i] = attrs[i]
     for i in range(OPS[opcode].n_inputs):
         args[i] = <PyObject*> given[i]
-    out = elementwise(opcode, OPS[opcode].n_inputs, args, <PyObject*> values, reduction)
+    out = elementwise(opcode, OPS[opcode].n_inputs, args, values, reduction)
     result = <object> out
     Py_DECREF(result)
     return result
@@ -503,7 +487,7 @@ cdef PyObject* reduced_losses(Layout* layout, int dtype, char* losses, int reduc
     return out
 
 
-cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, Operand_* used, PyObject* attrs,
+cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, Operand_* used, const double* attrs,
                             int reduction) except -1:
     """Make the node, unless no input requires gradients or recording is off."""
     cdef OpInfo* info = &OPS[opcode]
@@ -520,7 +504,7 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
     for i in range(n):
         if used[i].tensor == NULL:                # numbers are kept even where no rule needs them: the graph can be run again
             mask |= <unsigned int> 1 << i
-    node = node_bare(opcode, n, mask)
+    node = node_with_numbers(opcode, n, mask, info.n_attrs, attrs)
     for i in range(n):
         if given[i].tensor != NULL:
             set_edge(&(<Node> node).edges[i], <Tensor> given[i].tensor)
@@ -532,7 +516,6 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
             save_tensor(<Node> node, i, <Tensor> used[i].tensor)
     if mask >> n & 1:
         save_tensor(<Node> node, n, <Tensor> out)
-    keep_attrs(node, attrs)
     (<Node> node).reduction = reduction
     remember_line(<Node> node)
     set_history(out, node, 0)
@@ -554,29 +537,26 @@ cdef PyObject* unary(int opcode, PyObject* x) except NULL:
     return unary_with(opcode, x, NULL)
 
 
-cdef PyObject* unary_with(int opcode, PyObject* x, PyObject* attrs) except NULL:
+cdef PyObject* unary_with(int opcode, PyObject* x, const double* attrs) except NULL:
     """attrs: as many floats as the row has attributes."""
     cdef OpInfo* info = &OPS[opcode]
     cdef PyObject* out
     cdef PyObject* node
     cdef char* p[2]
-    cdef double values[4]
     if not is_tensor(x):
         raise TypeError(f"{NAMES[opcode]}: expected a Tensor, got {type(<object> x).__name__}")
     if not ((<Tensor> x).layout.flags & DENSE and info.direct[(<Tensor> x).dtype_] and (<Tensor> x).layout.numel < GRAIN):
         return elementwise_of_any(opcode, 1, &x, attrs, NO_REDUCTION)
-    read_attrs(info, attrs, values)
     out = tensor_new((<Tensor> x).layout, BOOL if info.bool_result else (<Tensor> x).dtype_)
     p[0], p[1] = (<Tensor> out).data, (<Tensor> x).data
-    run_loop(info.loop, (<Tensor> x).dtype_, ALL_VECTORS, (<Tensor> x).layout.numel, p, values)
+    run_loop(info.loop, (<Tensor> x).dtype_, ALL_VECTORS, (<Tensor> x).layout.numel, p, attrs)
     if wants_grad(<Tensor> x) and info.dloop[0] >= 0 and grad_enabled():
-        node = node_bare(opcode, 1, info.need[0])
+        node = node_with_numbers(opcode, 1, info.need[0], info.n_attrs, attrs)
         set_edge(&(<Node> node).edges[0], <Tensor> x)
         if info.need[0] & 1:
             save_tensor(<Node> node, 0, <Tensor> x)
         if info.need[0] & 2:
             save_tensor(<Node> node, 1, <Tensor> out)
-        keep_attrs(node, attrs)
         remember_line(<Node> node)
         set_history(out, node, 0)
     return out
@@ -682,10 +662,9 @@ cdef PyObject* inplace(int opcode, PyObject* a, PyObject* b) except NULL:
     return inplace_with(opcode, 2, args, NULL)
 
 
-cdef bint inplace_dense(int opcode, OpInfo* info, int n, PyObject** args, PyObject* attrs) except -1:
+cdef bint inplace_dense(int opcode, OpInfo* info, int n, PyObject** args, const double* attrs) except -1:
     """The fast path, where nothing is recorded and the operands lie as args[0] does: whether it was taken."""
     cdef Dense d
-    cdef double values[4]
     cdef Tensor x = <Tensor> args[0], t
     cdef int i
     if info.bool_result or not all_dense(info, n, args, &d) or x.layout != (<Tensor> d.like).layout:
@@ -696,14 +675,13 @@ cdef bint inplace_dense(int opcode, OpInfo* info, int n, PyObject** args, PyObje
             if t.storage == x.storage and t.data != x.data or wants_grad(t) and grad_enabled():
                 return False
     refuse_inplace(x, NAMES_IN_PLACE[opcode])
-    read_attrs(info, attrs, values)
     d.p[0] = x.data
-    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, d.p, values)
+    run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, d.p, attrs)
     x.storage.version += 1
     return True
 
 
-cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs) except NULL:
+cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* attrs) except NULL:
     """args[0] becomes the result of the row; a new reference to it is returned (or NotImplemented)."""
     cdef OpInfo* info = &OPS[opcode]
     cdef Operand_ given[MAX_INPUTS]
@@ -711,7 +689,6 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
     cdef PyObject* kept[MAX_INPUTS]
     cdef PyObject* apart[MAX_INPUTS]
     cdef char numbers[8 * MAX_INPUTS]
-    cdef double values[4]
     cdef list arrays = []
     cdef Layout* layout
     cdef PyObject* o = NULL
@@ -735,7 +712,6 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
             return <PyObject*> NotImplemented
         used[i] = given[i]
         kept[i] = apart[i] = NULL
-    read_attrs(info, attrs, values)
     if x.layout.flags & OVERLAPPING:
         raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
     for i in range(n):
@@ -770,19 +746,21 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
                 layout_decref(layout)
                 used[i].tensor = apart[i]
         if dtype == x.dtype_:
-            run(info.loop, dtype, n, x.layout, x.data, itemsize_of(dtype), used, numbers, values)
+            run(info.loop, dtype, n, x.layout, x.data, itemsize_of(dtype), used, numbers, attrs)
         else:
             layout = layout_dense_like(x.layout)
             temporary = tensor_new(layout, BOOL if info.bool_result else dtype)
-            run(info.loop, dtype, n, layout, (<Tensor> temporary).data, itemsize_of((<Tensor> temporary).dtype_), used, numbers, values)
+            run(info.loop, dtype, n, layout, (<Tensor> temporary).data, itemsize_of((<Tensor> temporary).dtype_), used, numbers, attrs)
             layout_decref(layout)
             copy_into(x, <Tensor> temporary)
         x.storage.version += 1
         if recorded:
-            o = node_new(opcode, n, mask)
+            o = node_with_numbers(opcode, n, mask, info.n_attrs, attrs)
             for i in range(n):
                 if given[i].tensor != NULL:
                     set_edge(&(<Node> o).edges[i], <Tensor> given[i].tensor)
+                else:
+                    no_edge(&(<Node> o).edges[i])
                 if mask >> i & 1:
                     if used[i].tensor != NULL:
                         save_tensor(<Node> o, i, <Tensor> used[i].tensor)
@@ -790,7 +768,6 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, PyObject* attrs)
                         save_number(<Node> o, i, used[i].number, used[i].kind)
             if mask >> n & 1:
                 save_tensor(<Node> o, n, x)
-            keep_attrs(o, attrs)
             remember_line(<Node> o)
             rewrite_history(x, o)
         Py_INCREF(x)

@@ -17,19 +17,17 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, wants_grad
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport axis_of, narrowed, need_tensor, own, read_shape, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.shape import expand, reshape
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
-cdef int GATHER = OPCODES["gather"], PUT = OPCODES["put"], EMBEDDING = OPCODES["embedding"]
-cdef int SCATTER = OPCODES["scatter"], SCATTER_ADD = OPCODES["scatter_add"], SCATTER_REDUCE = OPCODES["scatter_reduce"]
-cdef int GATHER_ROUTINE = routine_number("moving.gather"), SCATTER_ROUTINE = routine_number("moving.scatter")
-cdef int WINNERS_ROUTINE = routine_number("moving.winners")
+cdef int GATHER = row_number("gather"), PUT = row_number("put"), EMBEDDING = row_number("embedding")
+cdef int SCATTER = row_number("scatter"), SCATTER_ADD = row_number("scatter_add"), SCATTER_REDUCE = row_number("scatter_reduce")
+cdef int GATHER_ROUTINE = routine_of("moving.gather"), SCATTER_ROUTINE = routine_of("moving.scatter")
+cdef int WINNERS_ROUTINE = routine_of("moving.winners")
 
 cdef enum:                    # Kind in kernels/moving
     COPY = 0

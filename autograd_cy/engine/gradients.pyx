@@ -12,7 +12,7 @@ from autograd_cy.array.layout cimport (
     same_layout, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
-from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, attributes_of, node_description, saved_at
+from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, attributes_of, node_description, numbers_of, saved_at
 from autograd_cy.engine.operands cimport GRAIN, converted, set_to_zero
 from autograd_cy.engine.record cimport check_version, saved_or_raise, set_history, unpack
 from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_alias, tensor_new
@@ -97,7 +97,7 @@ cdef bint loss_derivatives(Node node, Tensor g, PyObject** result) except -1:
     cdef float single = <float> n
     cdef char* p[4]
     cdef int i
-    if node.edges[1].layout != layout or node.mask & 3 != 3 or node.released or node.attrs != NULL or not layout.flags & DENSE \
+    if node.edges[1].layout != layout or node.mask & 3 != 3 or node.released or info.n_attrs or not layout.flags & DENSE \
             or layout.numel >= GRAIN or g.layout.numel != 1 or node.edges[0].dtype != g.dtype_ or node.edges[1].dtype != g.dtype_ \
             or node.saved[0].storage == NULL or node.saved[1].storage == NULL \
             or node.saved[0].layout != layout or node.saved[1].layout != layout \
@@ -158,7 +158,7 @@ cdef inline PyObject* run_plain(Node node, OpInfo* info, int i, Tensor g, bint r
     cdef char* p[3]
     cdef double number
     cdef float single
-    if n > 2 or not g.layout.flags & DENSE or node.attrs != NULL or node.reduction != NO_REDUCTION or g.layout.numel >= GRAIN \
+    if n > 2 or not g.layout.flags & DENSE or node.reduction != NO_REDUCTION or g.layout.numel >= GRAIN \
             or info.rule_inputs[i][0] >= 0:
         return run_derivative(node, info, i, g)
     if n == 2:
@@ -171,14 +171,14 @@ cdef inline PyObject* run_plain(Node node, OpInfo* info, int i, Tensor g, bint r
             single = <float> number
             p[0], p[1] = (<Tensor> out).data, g.data
             p[2] = <char*> &single if g.dtype_ == FLOAT32 else <char*> &number
-            run_loop(info.dloop[i], g.dtype_, LAST_SCALAR, g.layout.numel, p, NULL)
+            run_loop(info.dloop[i], g.dtype_, LAST_SCALAR, g.layout.numel, p, numbers_of(node, info.n_attrs))
             return out
         if saved.layout != g.layout or saved.storage.version != saved.version:
             return run_derivative(node, info, i, g)
         p[2] = saved.at.data
     out = place_for(g, reuse)
     p[0], p[1] = (<Tensor> out).data, g.data
-    run_loop(info.dloop[i], g.dtype_, ALL_VECTORS, g.layout.numel, p, NULL)
+    run_loop(info.dloop[i], g.dtype_, ALL_VECTORS, g.layout.numel, p, numbers_of(node, info.n_attrs))
     return out
 
 
@@ -218,7 +218,7 @@ cdef PyObject* run_derivative(Node node, OpInfo* info, int i, Tensor g) except N
     cdef Saved* saved[MAX_RULE_INPUTS]
     cdef double numbers[MAX_RULE_INPUTS]
     cdef float singles[MAX_RULE_INPUTS]
-    cdef double attrs[4]
+    cdef const double* attrs = numbers_of(node, info.n_attrs)
     cdef char* p[MAX_RULE_INPUTS + 1]
     cdef Layout* layout = NULL
     cdef Layout* a
@@ -274,9 +274,6 @@ cdef PyObject* run_derivative(Node node, OpInfo* info, int i, Tensor g) except N
             variant = LAST_SCALAR
         else:
             direct = False
-    if node.attrs != NULL:
-        for k in range(info.n_attrs):
-            attrs[k] = <double> (<tuple> node.attrs)[k]
     if direct and variants[variant] != NULL:
         if layout.numel >= GRAIN:
             with nogil:

@@ -24,6 +24,7 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, own, read_shape, selected, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
@@ -34,10 +35,9 @@ from autograd_cy.engine.creation import tensor
 from autograd_cy.engine.gather import scatter_winners
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import expand, reshape
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int INDEX = OPCODES["index"], INDEX_BACK = OPCODES["index_back"], INDEX_FILL = OPCODES["index_fill"]
-cdef int INDEX_PUT = OPCODES["index_put"], INDEX_ACCUMULATE = OPCODES["index_accumulate"]
+cdef int INDEX = row_number("index"), INDEX_BACK = row_number("index_back"), INDEX_FILL = row_number("index_fill")
+cdef int INDEX_PUT = row_number("index_put"), INDEX_ACCUMULATE = row_number("index_accumulate")
 
 
 cdef extern from "Python.h":

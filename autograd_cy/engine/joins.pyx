@@ -10,12 +10,12 @@ from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, strides_of,
 )
-from autograd_cy.engine.blocks cimport copy_block, made
+from autograd_cy.engine.gradients cimport backwards, fit
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
 from autograd_cy.engine.operands cimport promote
 from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
-from autograd_cy.engine.shape cimport axis_of, expanded, narrowed, need_tensor, reshape_to
+from autograd_cy.engine.shape cimport axis_of, copy_block, expanded, made, narrowed, need_tensor, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias
 
 from autograd_cy.array.errors import ShapeError
@@ -474,3 +474,55 @@ def vsplit(input, indices_or_sections):
 def dsplit(input, indices_or_sections):
     """Views along dimension 2: so many of equal size, or cut before the given places."""
     return split_along(input, indices_or_sections, 3, 2, "dsplit")
+
+
+# ---- first derivatives, as the rules give them
+
+cdef int joined_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """cat and stack: every part of the gradient, as it lies."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef bint drops = node.opcode == STACK
+    cdef int axis = <int> ints[0 if drops else node.n_edges]
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t start = 0, size
+    cdef Py_ssize_t step = strides_of(g.layout)[axis] * itemsize_of(g.dtype_)
+    cdef int i, ndim = g.layout.ndim - drops
+    for i in range(ndim):
+        shape[i], strides[i] = g.layout.dims[i + (drops and i >= axis)], strides_of(g.layout)[i + (drops and i >= axis)]
+    for i in range(node.n_edges):
+        size = 1 if drops else ints[i]
+        if node.edges[i].target != NULL:
+            if not drops:
+                shape[axis] = size
+            result[i] = fit(tensor_alias(g, layout_strided(ndim, shape, strides), g.data + start * step), node, i)
+        start += size
+    return 0
+
+
+cdef int cut_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """split and unbind: the gradients of all parts, joined; zeros for parts that were not used."""
+    cdef Layout* full = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef bint drops = node.opcode == UNBIND
+    cdef int axis = <int> ints[1 if drops else node.n_outputs]
+    cdef Tensor out = zeros_of(full.ndim, full.dims, node.edges[0].dtype)
+    cdef Tensor g
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t start = 0
+    cdef int i, k
+    for i in range(full.ndim - drops):
+        strides[i] = strides_of(out.layout)[i + (drops and i >= axis)]
+    for k in range(node.n_outputs):
+        if grads[k] != NULL:
+            g = <Tensor> grads[k]
+            copy_block(out, start * strides_of(out.layout)[axis], g, 0, g.layout.ndim, g.layout.dims, strides, strides_of(g.layout))
+        start += 1 if drops else ints[k]
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[CONCATENATE] = backwards[STACK] = joined_backward
+backwards[PIECES] = backwards[UNBIND] = cut_backward

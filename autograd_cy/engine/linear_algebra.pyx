@@ -14,7 +14,7 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
 from autograd_cy.engine.reduce cimport pair
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
@@ -22,14 +22,13 @@ from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import expand, swap_axes
 from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
-cdef int INV = OPCODES["inv"], SOLVE = OPCODES["solve"], TRIANGULAR = OPCODES["solve_triangular"], DET = OPCODES["det"]
-cdef int LOGABSDET = OPCODES["logabsdet"], CHOLESKY = OPCODES["cholesky"], BAND = OPCODES["band"]
-cdef int R_INVERSE = routine_number("lapack.inverse"), R_SOLVE = routine_number("lapack.solve")
-cdef int R_SOLVE_AGAIN = routine_number("lapack.solve_again"), R_DETERMINANT = routine_number("lapack.determinant")
-cdef int R_CHOLESKY = routine_number("lapack.cholesky"), R_TRIANGLE = routine_number("lapack.solve_triangle")
-cdef int R_BAND = routine_number("lapack.band")
+cdef int INV = row_number("inv"), SOLVE = row_number("solve"), TRIANGULAR = row_number("solve_triangular"), DET = row_number("det")
+cdef int LOGABSDET = row_number("logabsdet"), CHOLESKY = row_number("cholesky"), BAND = row_number("band")
+cdef int R_INVERSE = routine_of("lapack.inverse"), R_SOLVE = routine_of("lapack.solve")
+cdef int R_SOLVE_AGAIN = routine_of("lapack.solve_again"), R_DETERMINANT = routine_of("lapack.determinant")
+cdef int R_CHOLESKY = routine_of("lapack.cholesky"), R_TRIANGLE = routine_of("lapack.solve_triangle")
+cdef int R_BAND = routine_of("lapack.band")
 
 inv_ex_result = namedtuple("inv_ex", "inverse info")
 solve_ex_result = namedtuple("solve_ex", "result info")

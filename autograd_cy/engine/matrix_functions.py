@@ -38,8 +38,9 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """(sum |x| ** ord) ** (1 / ord) over `dim`, or over all elements; ord inf: the largest, -inf: the smallest |x|, 0: the number of
     non-zeros. The gradient of a norm of 0 is 0.
     """
-    if dtype is not None or not isinstance(x, Tensor) or not x.is_floating_point():
-        x = _floats(x, "linalg.vector_norm", dtype)
+    if dtype is None and isinstance(x, Tensor) and x.is_floating_point() and (ord == 2 or ord == 1):
+        return reduce.norm(x, ord, dim, keepdim)
+    x = _floats(x, "linalg.vector_norm", dtype)
     if type(ord) is not int and not isinstance(ord, float):
         raise TypeError(f"linalg.vector_norm: expected ord to be a number, got {ord!r}")
     if (ord < 0 or ord == INF) and not x.numel():
@@ -74,9 +75,11 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     1, -1 (largest, smallest sum of a column of |A|), inf, -inf (of a row)."""
     name = "linalg.matrix_norm"
     A = _floats(A, name, dtype)
+    if ord == "fro" and A.ndim == 2 and dim == (-2, -1):
+        return reduce.norm(A, 2, None, keepdim)
     rows, cols = _two_dims(A, dim, name)
     if ord == "fro":
-        return reduce.norm(A, 2, None if A.ndim == 2 else (rows, cols), keepdim)
+        return reduce.norm(A, 2, (rows, cols), keepdim)
     if ord in (1, -1, INF, -INF) and not isinstance(ord, str):
         summed, kept = (rows, cols) if ord in (1, -1) else (cols, rows)
         sums = elementwise.abs(A).sum(summed, keepdim=True)
@@ -99,6 +102,8 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     2-norm of all elements."""
     if not isinstance(A, Tensor):
         raise TypeError(f"linalg.norm: expected a Tensor, got {type(A).__name__}")
+    if ord is None and dtype is None and A.is_floating_point():
+        return reduce.norm(A, 2, dim, keepdim)
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dim is None and A.ndim not in (1, 2):

@@ -3,8 +3,6 @@
 Relies on every module of operations. The package's __init__ imports it; functions and methods are the same objects.
 """
 
-import copy
-
 from ..array.dtypes import DTYPES, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
@@ -99,7 +97,7 @@ def __deepcopy__(self, memo):
     made = _rebuild(type(self), copies.copied_with_storage(self, memo), self.requires_grad)
     memo[id(self)] = made
     if self.grad is not None:
-        made.grad = copy.deepcopy(self.grad, memo)
+        made.grad = self.grad.__deepcopy__(memo)
     return made
 
 
@@ -190,7 +188,7 @@ METHODS |= {f.__name__: f for f in (
     random.bernoulli,
     scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
     sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
-    reduce.nansum, statistics.nanmean, statistics.count_nonzero, statistics.aminmax, statistics.quantile, statistics.nanquantile,
+    reduce.nansum, scans.nanmean, statistics.count_nonzero, scans.aminmax, statistics.quantile, statistics.nanquantile,
     statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
     statistics.diff,
 )}
@@ -258,7 +256,7 @@ for _name, _function in METHODS.items():
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
 FUNCTIONS.update({
     "where": _rule_where, "pow": choose.pow_row, "polygamma": choose.polygamma_row, "trigamma": choose.trigamma,
-    "matmul": products.matmul, "cross_rows": named_products.cross_rows,
+    "normal_cdf": choose.normal_cdf, "matmul": products.matmul, "cross_rows": named_products.cross_rows,
     "swap_axes": shape.swap_axes, "reshape": shape.reshape,
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
@@ -275,6 +273,6 @@ FUNCTIONS.update({
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
     "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
 })
-FUNCTIONS.update({name: getattr(scipy_functions, name) for name in scipy_functions.COMPUTE})
+FUNCTIONS.update({name: getattr(scipy_functions, name) for name in (*scipy_functions.COMPUTE, *scipy_functions.SERIES)})
 FUNCTIONS.update({name: _linear(name) for name in (
     "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd")})

@@ -10,7 +10,7 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.routines cimport row_number, run_routine
 from autograd_cy.engine.shape cimport need_tensor, own, read_shape, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
@@ -18,10 +18,9 @@ from autograd_cy.kernels.table cimport K, REDUCE_SUM
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.products import matmul
 from autograd_cy.engine.shape import reshape
-from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_number
 
-cdef int ADD = OPCODES["add"], MUL = OPCODES["mul"], TRACE = OPCODES["trace"], CROSS = OPCODES["cross"]
+cdef int ADD = row_number("add"), MUL = row_number("mul"), TRACE = row_number("trace"), CROSS = row_number("cross")
 cdef int R_CROSS = -1         # the routine, once it is needed
 cdef object MATMUL_FUNCTION = matmul, RESHAPE_FUNCTION = reshape
 

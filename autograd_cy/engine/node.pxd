@@ -61,7 +61,7 @@ cdef class Node:
     cdef long long seq                # order of creation; every edge leads to a smaller one
     cdef Edge* edges
     cdef Saved* saved
-    cdef PyObject* attrs              # tuple, or NULL: none, or integers behind the edges (attributes_of)
+    cdef PyObject* attrs              # tuple, or NULL: none, or numbers in the node (attributes_of)
     cdef PyObject* extra              # tuple of aux values that the rule needs, or NULL
     cdef PyObject* watchers           # Watchers: whatever few nodes have; or NULL
     cdef PyObject* code               # where the user's code made it: code object and instruction offset
@@ -131,6 +131,20 @@ cdef inline PyObject* node_with_ints(int opcode, int n_edges, int n, const Py_ss
     for i in range(n):
         (<Py_ssize_t*> (<Node> o).saved)[i] = ints[i]
     return o
+
+
+cdef inline PyObject* node_with_numbers(int opcode, int n_edges, unsigned int mask, int n, const double* numbers) except NULL:
+    """As node_bare, with the attributes of an elementwise row: a tuple of them is made when somebody asks."""
+    cdef PyObject* o = node_of_size(opcode, n_edges, EDGE_WORDS * n_edges + SAVED_WORDS * ag_bits[mask & 31] + n)
+    cdef int i
+    for i in range(n):
+        numbers_of(<Node> o, n)[i] = numbers[i]
+    return o
+
+
+cdef inline double* numbers_of(Node node, int n) noexcept:
+    """The attributes of an elementwise row that has n."""
+    return <double*> node.edges + node.room - n
 
 
 cdef inline PyObject* node_of_size(int opcode, int n_edges, Py_ssize_t room) except NULL:

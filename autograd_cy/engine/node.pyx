@@ -11,7 +11,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from autograd_cy.array.layout cimport layout_decref, shape_tuple
+from autograd_cy.array.layout cimport layout_decref, shape_tuple, tuple_of
 from autograd_cy.engine.object cimport (
     PyObject_GC_Del, PyTypeObject, ag_gc_new_var, ag_line_of, ag_place, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
 )
@@ -33,11 +33,13 @@ cdef enum:
 cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
 cdef bint draining = False
 at_record.mode = RECORD_LINES
-# Of every row: Row.ints, and whether a tuple comes before them.
+# Of every row: Row.ints, and whether a tuple comes before them; how many attributes an elementwise one has.
 cdef signed char INTS[MAX_OPS]
 cdef bint TUPLE_FIRST[MAX_OPS]
+cdef signed char NUMBERS_IN[MAX_OPS]
 for _i, _row in enumerate(TABLE.values()):
     INTS[_i], TUPLE_FIRST[_i] = _row.ints, len(_row.attrs) > _row.ints
+    NUMBERS_IN[_i] = len(_row.attrs) if _row.kind == "elementwise" else 0
 cdef int CUSTOM_ = CUSTOM
 
 
@@ -124,16 +126,22 @@ node_type = <PyTypeObject*> Node
 
 
 cdef tuple attributes_of(Node node):
-    cdef tuple ints
-    cdef int i
+    cdef tuple made = ()
+    cdef int i, n, first
     if node.attrs == NULL:
-        if INTS[node.opcode] < 0:
-            return ()
-        ints = tuple([(<Py_ssize_t*> node.saved)[i] for i in range(node.room - EDGE_WORDS * node.n_edges)])
-        if TUPLE_FIRST[node.opcode]:
-            ints = (ints[:len(ints) - INTS[node.opcode]], *ints[len(ints) - INTS[node.opcode]:])
-        Py_INCREF(ints)
-        node.attrs = <PyObject*> ints
+        if NUMBERS_IN[node.opcode]:
+            n = NUMBERS_IN[node.opcode]
+            made = tuple([numbers_of(node, n)[i] for i in range(n)])
+        elif INTS[node.opcode] < 0:
+            return made
+        else:
+            n = <int> (node.room - EDGE_WORDS * node.n_edges)
+            first = n - INTS[node.opcode] if TUPLE_FIRST[node.opcode] else 0
+            made = tuple_of(n - first, <Py_ssize_t*> node.saved + first)
+            if TUPLE_FIRST[node.opcode]:
+                made = (tuple_of(first, <Py_ssize_t*> node.saved),) + made
+        Py_INCREF(made)
+        node.attrs = <PyObject*> made
     return <tuple> node.attrs
 
 

@@ -6,11 +6,15 @@ call the rows.
 `geometry` is what the routines read: (d, *kernel, *stride, *padding, *dilation, adaptive, whether padding counts, divisor).
 """
 
+from functools import lru_cache
+
 from ..array.dtypes import int64
 from ..array.errors import ShapeError
 from . import creation
 from .convolve import batched, need_float, sizes
 from .gradients import FUNCTIONS
+from .modes import is_grad_enabled
+from .reduce import mean
 from .routines import call_routine
 from .rows import packed, record_row
 from .choose import where
@@ -71,6 +75,12 @@ FUNCTIONS.update({"max_pool": lambda x, geometry, size: _max_pool(x, geometry, s
 
 def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name):
     """(geometry without its flags, output sizes) of pooling."""
+    whole = type(kernel) is type(padding) is type(dilation) is int and (stride is None or type(stride) is int)
+    return (_geometry if whole else _geometry.__wrapped__)(tuple(x.shape), kernel, stride, padding, dilation, bool(ceil_mode), d, name)
+
+
+@lru_cache(64)                   # half of the time of a small call
+def _geometry(shape, kernel, stride, padding, dilation, ceil_mode, d, name):
     kernel = sizes(kernel, d, name, "kernel_size", 1)
     stride = kernel if stride is None or isinstance(stride, (tuple, list)) and not stride else sizes(stride, d, name, "stride", 1)
     padding, dilation = sizes(padding, d, name, "padding"), sizes(dilation, d, name, "dilation", 1)
@@ -79,16 +89,16 @@ def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name):
             raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={list(padding)}, "
                                f"kernel_size={list(kernel)}")
     places = []
-    for n, k, s, p, a in zip(x.shape[x.ndim - d:], kernel, stride, padding, dilation, strict=True):
+    for n, k, s, p, a in zip(shape[len(shape) - d:], kernel, stride, padding, dilation, strict=True):
         room = n + 2 * p - a * (k - 1) - 1
         count = (room + (s - 1 if ceil_mode else 0)) // s + 1
         if ceil_mode and (count - 1) * s >= n + p:        # a window must start inside, or in the padding before
             count -= 1
         places.append(count)
-    if min(places) < 1 or 0 in x.shape[1:]:
-        raise ShapeError(f"{name}: Given input size {list(x.shape[1:])}, calculated output size: "
-                         f"{[*x.shape[1:x.ndim - d], *places]}. Output size is too small")
-    return (d, *kernel, *stride, *padding, *dilation), places
+    if min(places) < 1 or 0 in shape[1:]:
+        raise ShapeError(f"{name}: Given input size {list(shape[1:])}, calculated output size: "
+                         f"{[*shape[1:len(shape) - d], *places]}. Output size is too small")
+    return (d, *kernel, *stride, *padding, *dilation), tuple(places)
 
 
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):
@@ -102,6 +112,10 @@ def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d
 
 
 def _max_result(x, geometry, size, single, return_indices):
+    if not return_indices and not (x.requires_grad and is_grad_enabled()):
+        out = creation.empty(size, dtype=x.dtype)
+        call_routine("pooling.max_values", (out, packed(x)), geometry)
+        return out.squeeze(0) if single else out
     out, indices = _max_pool(x, geometry, size)
     if single:
         out = out.squeeze(0)
@@ -173,7 +187,10 @@ def _adaptive(x, output_size, d, name):
 
 def _adaptive_average(x, output_size, d, name):
     x, single, geometry, size = _adaptive(need_float(x, name), output_size, d, name)
-    out = _average_windows(x, geometry, size)
+    if size[2:] == (1,) * d:              # several times as fast
+        out = mean(x, tuple(range(2, d + 2)), True)
+    else:
+        out = _average_windows(x, geometry, size)
     return out.squeeze(0) if single else out
 
 

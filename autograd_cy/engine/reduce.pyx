@@ -15,7 +15,7 @@ from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, Saved
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
@@ -28,8 +28,6 @@ from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.elementwise import maximum, minimum
 from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.shape import convert, expand, unsqueeze
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
 cdef extern from *:
     """
@@ -45,11 +43,11 @@ cdef extern from *:
     """
     object ag_pair(object type, object first, object second)
 
-cdef int SUM = OPCODES["sum"], MEAN = OPCODES["mean"], PROD = OPCODES["prod"], AMAX = OPCODES["amax"], AMIN = OPCODES["amin"]
-cdef int MAX = OPCODES["max"], MIN = OPCODES["min"], VAR = OPCODES["var"], STD = OPCODES["std"]
-cdef int LOGSUMEXP = OPCODES["logsumexp"], NORM = OPCODES["norm"], SOFTMAX = OPCODES["softmax"]
-cdef int NANSUM = OPCODES["nansum"], SUM_WITHOUT_NAN = routine_number("scans.nansum"), SOFTMAX_ALONG = routine_number("rows.softmax")
-cdef int LOG_SOFTMAX = OPCODES["log_softmax"], SQRT_LOOP = ops.loop_id("sqrt")
+cdef int SUM = row_number("sum"), MEAN = row_number("mean"), PROD = row_number("prod"), AMAX = row_number("amax"), AMIN = row_number("amin")
+cdef int MAX = row_number("max"), MIN = row_number("min"), VAR = row_number("var"), STD = row_number("std")
+cdef int LOGSUMEXP = row_number("logsumexp"), NORM = row_number("norm"), SOFTMAX = row_number("softmax")
+cdef int NANSUM = row_number("nansum"), SUM_WITHOUT_NAN = routine_of("scans.nansum"), SOFTMAX_ALONG = routine_of("rows.softmax")
+cdef int LOG_SOFTMAX = row_number("log_softmax"), SQRT_LOOP = ops.loop_id("sqrt")
 
 ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 cdef object pair(object kind, object first, object second):

@@ -92,7 +92,10 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     if min(sizes) < 1 or 0 in input.shape[1:]:
         raise ShapeError(f"interpolate: Input and output sizes should be greater than 0, but got input {list(input.shape)} "
                          f"and output {sizes}")
-    for i, (n, m) in enumerate(zip(input.shape[2:], sizes, strict=True)):
+    shape = input.shape[2:]
+    # what shrinks first, then the last dims: whole lines are copied faster than single elements
+    for i in sorted(range(len(sizes)), key=lambda i: (sizes[i] > shape[i], -i)):
+        n, m = shape[i], sizes[i]
         scale = n / m if factors is None else 1.0 / factors[i]
         if align_corners:
             scale = (n - 1) / (m - 1) if m > 1 else 0.0

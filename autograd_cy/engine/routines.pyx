@@ -11,7 +11,16 @@ from autograd_cy.engine.operands cimport GRAIN
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport MAX_ARRAYS, Array, K, routines
 
+from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_error, routine_number
+
+
+cdef int row_number(str name) except -1:
+    return OPCODES[name]
+
+
+cdef int routine_of(str name) except -1:
+    return routine_number(name)
 
 
 cdef int run_routine(int number, PyObject** tensors, int n_ints=0, const Py_ssize_t* ints=NULL, int n_numbers=0,
@@ -56,10 +65,10 @@ def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
     """Run a routine by its name on tensors (None: an option not in use) of the dtypes and shapes that it wants; nothing is checked."""
     cdef PyObject* given[MAX_ARRAYS]
     cdef Py_ssize_t integers[64]
-    cdef double floats[16]
+    cdef double floats[32]
     cdef int number = routine_number(name)
     cdef int k
-    if len(tensors) != <Py_ssize_t> strlen(routines[number].roles) or len(ints) > 64 or len(numbers) > 16:
+    if len(tensors) != <Py_ssize_t> strlen(routines[number].roles) or len(ints) > 64 or len(numbers) > 32:
         raise ValueError(f"{name}: a routine of {strlen(routines[number].roles)} arrays was given {len(tensors)}")
     for k, tensor in enumerate(tensors):
         given[k] = NULL if tensor is None else <PyObject*> (<Tensor?> tensor)

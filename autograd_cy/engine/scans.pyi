@@ -2,12 +2,16 @@
 #
 # Relies on tensor.pyi and reduce.pyi. __init__.pyi and users' type checkers rely on it.
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from .reduce import ValuesIndices
-from .tensor import Tensor, _DType
+from .tensor import Tensor, _Dims, _DType
 
 _T = TypeVar("_T", bound=Tensor)
+
+class MinMax(NamedTuple):
+    min: Tensor
+    max: Tensor
 
 def cumsum(input: Tensor, dim: int | None = None, *, dtype: _DType | None = None, axis: int | None = None) -> Tensor: ...
 def cumsum_(input: _T, dim: int | None = None, *, dtype: _DType | None = None, axis: int | None = None) -> _T: ...
@@ -18,3 +22,14 @@ def cummax(input: Tensor, dim: int | None = None, *, axis: int | None = None) ->
 def cummin(input: Tensor, dim: int | None = None, *, axis: int | None = None) -> ValuesIndices: ...
 def cumulate(x: Tensor, dim: int, reverse: bool) -> Tensor: ...
 def recurrence(v: Tensor, x: Tensor, dim: int, reverse: bool) -> Tensor: ...
+def nanmean(
+    input: Tensor, dim: _Dims | None = None, keepdim: bool = False, *, dtype: _DType | None = None, axis: _Dims | None = None,
+    keepdims: bool | None = None
+) -> Tensor: ...
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax: ...
+def var_mean(
+    input: Tensor, dim: _Dims | bool | None = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> tuple[Tensor, Tensor]: ...
+def std_mean(
+    input: Tensor, dim: _Dims | bool | None = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> tuple[Tensor, Tensor]: ...

@@ -1,7 +1,9 @@
-# Running sums, products, extremes and log-sum-exp along a dimension, and the recurrence of their gradients.
+# Running sums, products, extremes and log-sum-exp along a dimension, and the recurrence of their gradients; reductions made of two.
 #
 # Relies on array, kernels/scans, reduce, routines, record. methods.py puts the functions into Tensor; the rules of the table call
 # `cumulate` and `recurrence`.
+
+from collections import namedtuple
 
 from cpython.object cimport PyObject
 
@@ -9,22 +11,25 @@ from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref
 from autograd_cy.engine.operands cimport converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.reduce cimport either, input_of, pair
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.reduce cimport dims_of, either, input_of, keep_of, pair, reduced
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport axis_of, own
-from autograd_cy.engine.tensor cimport Tensor, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
+from autograd_cy.kernels.table cimport REDUCE_SUM
 
+from autograd_cy.array.errors import DTypeError
 from autograd_cy.engine.copies import copy_
-from autograd_cy.engine.reduce import ValuesIndices
+from autograd_cy.engine.reduce import ValuesIndices, amax, amin, mean, nansum, std, var
 from autograd_cy.engine.shape import convert
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
-cdef int CUMSUM = OPCODES["cumsum"], CUMPROD = OPCODES["cumprod"], CUMMAX = OPCODES["cummax"], CUMMIN = OPCODES["cummin"]
-cdef int LOGCUMSUMEXP = OPCODES["logcumsumexp"], RECURRENCE = OPCODES["recurrence"]
-cdef int RUN_SUM = routine_number("scans.running_sum"), RUN_PRODUCT = routine_number("scans.running_product")
-cdef int RUN_EXTREME = routine_number("scans.running_extreme"), RUN_LOGSUMEXP = routine_number("scans.running_logsumexp")
-cdef int RUN_RECURRENCE = routine_number("scans.recurrence")
+cdef int CUMSUM = row_number("cumsum"), CUMPROD = row_number("cumprod"), CUMMAX = row_number("cummax"), CUMMIN = row_number("cummin")
+cdef int LOGCUMSUMEXP = row_number("logcumsumexp"), RECURRENCE = row_number("recurrence")
+cdef int EQ = row_number("eq"), DIV = row_number("div")
+cdef int RUN_SUM = routine_of("scans.running_sum"), RUN_PRODUCT = routine_of("scans.running_product")
+cdef int RUN_EXTREME = routine_of("scans.running_extreme"), RUN_LOGSUMEXP = routine_of("scans.running_logsumexp")
+cdef int RUN_RECURRENCE = routine_of("scans.recurrence")
+
+MinMax = namedtuple("MinMax", ["min", "max"])
 
 
 cdef Tensor new_like(Tensor x, int dtype):
@@ -129,6 +134,41 @@ def cummin(input, dim=None, *, axis=None):
     """
     cdef Tensor x = input_of(input, "cummin")
     return extreme(CUMMIN, x, axis_for(dim, axis, x, "cummin"))
+
+
+# ---- two reductions
+
+def aminmax(input, *, dim=None, keepdim=False):
+    """(min, max) along `dim` or of all elements; NaN wins. Ties share the gradients evenly. ValueError over nothing."""
+    return pair(MinMax, amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
+cdef tuple beside_mean(object spread, object x, object dim, object unbiased, object keepdim, object correction):
+    return spread(x, dim, unbiased, keepdim, correction=correction), mean(x, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def var_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
+    """(variance, mean) over `dim`: as `var` and `mean`."""
+    return beside_mean(var, input, dim, unbiased, keepdim, correction)
+
+
+def std_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
+    """(standard deviation, mean) over `dim`: as `std` and `mean`."""
+    return beside_mean(std, input, dim, unbiased, keepdim, correction)
+
+
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """The mean over `dim` (all dimensions by default) of what is not NaN; NaN of nothing. TypeError unless floating point."""
+    cdef Tensor x = input_of(input if dtype is None else convert(input, dtype), "nanmean")
+    cdef tuple dims = dims_of(either(dim, axis), x.layout.ndim, "nanmean")
+    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef Tensor there, count
+    if x.dtype_ > FLOAT64:
+        raise DTypeError(f"nanmean: expected a floating-point tensor, got {x.dtype.name}")
+    there = own(operators.binary(EQ, <PyObject*> x, <PyObject*> x))
+    count = own(converted(own(reduced(REDUCE_SUM, there, dims, keep, 0)), x.dtype_))
+    total = nansum(x, dims, keep)
+    return own(operators.binary(DIV, <PyObject*> total, <PyObject*> count))
 
 
 # ---- what rules call

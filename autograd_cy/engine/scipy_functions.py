@@ -1,6 +1,7 @@
-"""Special functions that scipy.special computes, with gradients by the table: one Python function for each row of ops/table/special.py.
+"""Special functions of series.py and of scipy.special, with gradients by the table: one Python function for each row of
+ops/table/special.py.
 
-Relies on creation (memory shared with NumPy) and rows. methods.py makes methods of some, autograd_cy.special has them all.
+Relies on series, creation (memory shared with NumPy) and rows. methods.py makes methods of some, autograd_cy.special has them all.
 
 They cost about 2 microseconds a call where a generated loop costs 0.04: seldom used, they are not worth loops of their own.
 """
@@ -11,14 +12,15 @@ from ..ops import TABLE
 from .creation import array_of, empty, full, outside
 from .elementwise import add
 from .operands import get_default_dtype
-from .rows import record_row
+from .rows import packed, record_row
+from .series import FUNCTIONS as SERIES
 from .shape import convert
 from .tensor import Tensor
 
 # Row -> name in scipy.special, which is imported at the first use: that takes 0.1 s.
 SCIPY = {"bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1", "modified_bessel_k0": "k0", "modified_bessel_k1": "k1",
          "scaled_modified_bessel_k0": "k0e", "scaled_modified_bessel_k1": "k1e"} | {
-             name: name for name in ("i0", "i0e", "i1", "i1e", "erfcx", "ndtri", "log_ndtr", "zeta", "gammainc", "gammaincc")}
+             name: name for name in ("ndtri", "zeta", "gammainc", "gammaincc")}
 
 
 def _compute(name, inputs, outputs):
@@ -49,8 +51,11 @@ def apply(name, *args):
         x = convert(x, dtype) if isinstance(x, Tensor) else full((), x, dtype=dtype)
         x = x if x.shape == like.shape else x.expand(like.shape)
         tensors.append(x if input in row.rules else x.detach())
-    out = empty(like.shape, dtype=dtype)
-    outside(COMPUTE[name], [x.detach() for x in tensors], [out])
+    if name in SERIES:
+        out = SERIES[name](packed(tensors[0].detach()))
+    else:
+        out = empty(like.shape, dtype=dtype)
+        outside(COMPUTE[name], [x.detach() for x in tensors], [out])
     return record_row(name, out, tuple(tensors), ())
 
 

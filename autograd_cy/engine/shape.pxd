@@ -16,6 +16,12 @@ cdef int axis_of(object dim, int ndim, str name) except -1
 cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1
 cdef object sizes_from(tuple args)
+# Tensors without gaps, whose elements are not set, or 0.
+cdef Tensor made(int ndim, const Py_ssize_t* shape, int dtype)
+cdef Tensor zeros_of(int ndim, const Py_ssize_t* shape, int dtype)
+# A block of x (sizes, steps, where it begins in elements) into a block of out; a size of 0: nothing.
+cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int ndim, const Py_ssize_t* dims, const Py_ssize_t* out_strides,
+                    const Py_ssize_t* strides) except -1
 cdef object expanded(Tensor x, int ndim, Py_ssize_t* sizes)
 cdef object own(PyObject* o)
 

@@ -1,27 +1,28 @@
 # Views and copies: reshape, permute, expand, slices, contiguous, clone, conversions.
 #
-# Above 500 lines because views share their helpers, and another module would add 60 kB for the same functions.
+# Above 500 lines because views share their helpers, and another module would add 15 kB that do nothing but import them.
 #
 # Relies on array, dispatch, record. Views share memory and cost one layout; methods.py puts the functions into Tensor.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_expand, layout_incref, layout_permute,
     layout_strided, layout_view, shape_tuple, strides_of,
 )
-from autograd_cy.engine.gradients cimport sum_to_layout
+from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
-from autograd_cy.engine.operands cimport contiguous_of, converted, copy_into, copy_of
+from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
+from autograd_cy.kernels.table cimport K
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, misfit
 from autograd_cy.array.dtypes import DType, as_dtype
-from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int RESHAPE = OPCODES["reshape"], PERMUTE = OPCODES["permute"], EXPAND = OPCODES["expand"], SLICE = OPCODES["slice"]
@@ -63,18 +64,19 @@ cdef object own(PyObject* o):
 
 # ---- arguments
 
+cdef Py_ssize_t integer(object value, str what, str name) except? -1:
+    if not PyIndex_Check(value):
+        raise TypeError(f"{name}: {what} must be an integer, got {value!r}")
+    return value
+
+
 cdef int axis_of(object dim, int ndim, str name) except -1:
     """A dimension number, negative ones counted from the end; a 0-d tensor takes 0 and -1."""
-    cdef Py_ssize_t axis
-    if type(dim) is not int:
-        try:
-            dim = dim.__index__()
-        except AttributeError:
-            raise TypeError(f"{name}: a dim must be an integer, got {type(dim).__name__}") from None
-    axis = dim
-    if not -max(ndim, 1) <= axis < max(ndim, 1):
-        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of {ndim} dimensions")
-    return <int> (axis + max(ndim, 1) if axis < 0 else axis)
+    cdef Py_ssize_t axis = integer(dim, "a dim", name)
+    cdef int n = max(ndim, 1)
+    if not -n <= axis < n:
+        raise IndexError(f"{name}: dim {axis} is out of range for a tensor of {ndim} dimensions")
+    return <int> (axis + n if axis < 0 else axis)
 
 
 cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1:
@@ -100,12 +102,9 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
     if len(shape) > MAX_NDIM:
         raise ShapeError(f"{name}: a tensor has at most {MAX_NDIM} dimensions, got {len(shape)}")
     for size in shape:
-        if type(size) is not int:
-            try:
-                size = size.__index__()
-            except (AttributeError, TypeError):
-                raise TypeError(f"{name}: sizes must be integers, got {size!r}") from None
-        sizes[n] = size
+        if n == MAX_NDIM:
+            break
+        sizes[n] = integer(size, "a size", name)
         n += 1
     return n
 
@@ -254,15 +253,7 @@ cdef int fit(Tensor x, object given, Py_ssize_t* shape, str name) except -1:
     cdef int ndim = read_shape(given, shape, name)
     if fits(x, ndim, shape):
         return ndim
-    given = tuple(given)
-    if given.count(-1) > 1:
-        raise ShapeError(f"{name}: only one size can be inferred (-1), got {given}")
-    for size in given:
-        if size < -1:
-            raise ShapeError(f"{name}: invalid size {size} in {given}")
-    if -1 in given and 0 in given and not x.layout.numel:
-        raise ShapeError(f"{name}: cannot infer -1 in {given} for a tensor of 0 elements")
-    raise ShapeError(f"{name}: shape {given} does not fit a tensor of shape {x.shape} ({x.layout.numel} elements)")
+    raise misfit(name, tuple(given), x.shape, x.layout.numel)
 
 
 cdef object reshaped(Tensor x, int ndim, Py_ssize_t* shape):
@@ -478,11 +469,11 @@ def unflatten(x, dim, sizes):
             raise RuntimeError(f"unflatten: only one size may be -1, and none smaller, got {tuple(sizes)}")
         else:
             known *= given[i]
-    if unknown >= 0:
-        if known == 0 or size % known:
-            raise RuntimeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {size}, the size of dim {axis} of shape {a.shape}")
+    if unknown >= 0 and known and size % known == 0:
         given[unknown] = size // known
         known = size
+    elif unknown >= 0:
+        known = -1
     if known != size:
         raise RuntimeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {size}, the size of dim {axis} of shape {a.shape}")
     for i in range(ndim - 1 + n):
@@ -632,7 +623,7 @@ def narrow(input, dim, start, length):
     if first < 0:
         first += x.layout.dims[axis]
     if not 0 <= first <= x.layout.dims[axis] or not 0 <= count <= x.layout.dims[axis] - first:
-        raise IndexError(f"narrow: {start}:{start + length} is out of range for dim {dim} of shape {x.shape}")
+        raise IndexError(f"narrow: {count} from {start} on are out of range for dim {axis} of shape {x.shape}")
     return narrowed(x, axis, first, count)
 
 
@@ -652,18 +643,19 @@ cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length):
 # ---- slices: per axis (start, length, step), or (None, None, None) for all of it
 
 cdef Layout* slice_layout(Tensor x, tuple index, Py_ssize_t* offset) except NULL:
+    cdef tuple part
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int i
     offset[0] = 0
     for i in range(x.layout.ndim):
         shape[i], strides[i] = x.layout.dims[i], strides_of(x.layout)[i]
-        if i < len(index) and index[i][0] is not None:
-            start, length, step = index[i]
-            if length:
-                offset[0] += <Py_ssize_t> start * strides[i]
-            shape[i] = length
-            strides[i] *= <Py_ssize_t> step
+        if i < len(index) and (<tuple> index[i])[0] is not None:
+            part = <tuple> index[i]
+            shape[i] = part[1]
+            if shape[i]:
+                offset[0] += <Py_ssize_t> part[0] * strides[i]
+            strides[i] *= <Py_ssize_t> part[2]
     return layout_strided(x.layout.ndim, shape, strides)
 
 
@@ -688,12 +680,15 @@ def slice_axes(Tensor x, tuple index, shape=None):
 
 def unslice(Tensor x, shape, tuple index):
     """x placed at a slice of zeros: the gradient of slice_axes."""
-    cdef Tensor out = FUNCTIONS["zeros"](shape, x.dtype_)
+    cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Py_ssize_t offset
     cdef PyObject* inputs[1]
+    cdef Tensor out = zeros_of(read_shape(shape, sizes, "unslice"), sizes, x.dtype_)
     cdef Layout* layout = slice_layout(out, index, &offset)
     cdef Layout* seen = layout_view(x.layout, layout.ndim, layout.dims)
-    copy_into(own(tensor_alias(out, layout, out.data + offset * itemsize_of(x.dtype_))), own(tensor_alias(x, seen, x.data)))
+    copy_block(out, offset, x, 0, layout.ndim, layout.dims, strides_of(layout), strides_of(seen))
+    layout_decref(layout)
+    layout_decref(seen)
     if any_wants_grad(1, fill_one(inputs, x)):
         attrs = (shape, index)
         record(UNSLICE, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
@@ -701,6 +696,36 @@ def unslice(Tensor x, shape, tuple index):
 
 
 # ---- copies and conversions
+
+cdef Tensor made(int ndim, const Py_ssize_t* shape, int dtype):
+    """An uninitialised tensor, contiguous."""
+    cdef Layout* layout = layout_contiguous(ndim, shape)
+    out = own(tensor_new(layout, dtype))
+    layout_decref(layout)
+    return out
+
+
+cdef Tensor zeros_of(int ndim, const Py_ssize_t* shape, int dtype):
+    cdef Tensor out = made(ndim, shape, dtype)
+    memset(out.data, 0, out.layout.numel * itemsize_of(dtype))
+    return out
+
+
+cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int ndim, const Py_ssize_t* dims, const Py_ssize_t* out_strides,
+                    const Py_ssize_t* strides) except -1:
+    """A block of x into a block of out, of the given sizes; where they begin, in elements. The dtypes may differ."""
+    cdef char* there = out.data + to * itemsize_of(out.dtype_)
+    cdef char* here = x.data + start * itemsize_of(x.dtype_)
+    cdef int i
+    for i in range(ndim):
+        if dims[i] <= 0:
+            return 0
+    if out.layout.numel >= GRAIN:
+        with nogil:
+            K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
+    else:
+        K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
+    return 0
 
 cdef object recorded_copy(int opcode, object out, Tensor x, object attrs):
     cdef PyObject* inputs[1]
@@ -747,3 +772,53 @@ def convert(Tensor x, dtype):
     if code <= 1:
         recorded_copy(CONVERT, out, x, (code,))
     return out
+
+
+# ---- first derivatives, as the rules give them
+
+cdef int viewed_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """reshape and permute: the gradient seen otherwise, on its own memory where it can be."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* full = node.edges[0].layout
+    cdef Layout* layout
+    cdef const Py_ssize_t* order = <const Py_ssize_t*> node.saved
+    cdef Py_ssize_t back[MAX_NDIM]
+    cdef int i
+    if node.opcode == PERMUTE:
+        for i in range(full.ndim):
+            back[order[i]] = i
+        layout = layout_permute(g.layout, back)
+    else:
+        layout = layout_view(g.layout, full.ndim, full.dims)
+        if layout == NULL:
+            g = own(contiguous_of(g))
+            layout = layout_view(g.layout, full.ndim, full.dims)
+    result[0] = tensor_alias(g, layout, g.data)
+    return 0
+
+
+cdef int expanded_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """expand, clone: the gradient itself, or its sum."""
+    result[0] = sum_to_layout(<Tensor> grads[0], node.edges[0].layout)
+    return 0
+
+
+cdef int part_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """select and narrow: zeros, with the gradient at its place."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* full = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved        # the axis, and where on it
+    cdef Tensor out = zeros_of(full.ndim, full.dims, g.dtype_)
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int i
+    for i in range(g.layout.ndim):
+        strides[i] = strides_of(out.layout)[i + (node.opcode == SELECT and i >= ints[0])]
+    copy_block(out, ints[1] * strides_of(out.layout)[ints[0]], g, 0, g.layout.ndim, g.layout.dims, strides, strides_of(g.layout))
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[RESHAPE] = backwards[PERMUTE] = viewed_backward
+backwards[EXPAND] = backwards[CLONE] = expanded_backward
+backwards[SELECT] = backwards[NARROW] = part_backward

@@ -16,7 +16,7 @@ from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.operands cimport contiguous_of
 from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport either, input_of, keep_of, pair
-from autograd_cy.engine.routines cimport run_routine
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.scans cimport new_like
 from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
@@ -25,13 +25,11 @@ from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.creation import as_tensor, full_like
 from autograd_cy.engine.reduce import ValuesIndices
 from autograd_cy.engine.shape import convert
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
-cdef int SORT = OPCODES["sort"], TOPK = OPCODES["topk"], KTHVALUE = OPCODES["kthvalue"], MEDIAN = OPCODES["median"]
-cdef int NANMEDIAN = OPCODES["nanmedian"], MODE = OPCODES["mode"], MEDIAN_OF_ALL = OPCODES["median_of_all"]
-cdef int CUMMAX = OPCODES["cummax"], CUMMIN = OPCODES["cummin"], MAX = OPCODES["max"], MIN = OPCODES["min"]
-cdef int PLACED = routine_number("sorting.placed"), ALONG = routine_number("sorting.along"), SEARCH = routine_number("counting.search")
+cdef int SORT = row_number("sort"), TOPK = row_number("topk"), KTHVALUE = row_number("kthvalue"), MEDIAN = row_number("median")
+cdef int NANMEDIAN = row_number("nanmedian"), MODE = row_number("mode"), MEDIAN_OF_ALL = row_number("median_of_all")
+cdef int CUMMAX = row_number("cummax"), CUMMIN = row_number("cummin"), MAX = row_number("max"), MIN = row_number("min")
+cdef int PLACED = routine_of("sorting.placed"), ALONG = routine_of("sorting.along"), SEARCH = routine_of("counting.search")
 
 cdef enum Task:               # as in kernels/sorting
     TASK_SORT

@@ -19,8 +19,6 @@ from .routines import call_routine
 from .tensor import Tensor
 
 _range_of = range             # histogram has an argument of this name
-_made = tuple.__new__         # past the check of a named tuple's arguments
-MinMax = namedtuple("MinMax", ["min", "max"])
 Histogram = namedtuple("Histogram", ["hist", "bin_edges"])
 
 
@@ -55,35 +53,10 @@ def _flat(x):
 # ---- reductions
 
 
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
-    """The mean over `dim` (all dimensions by default) of what is not NaN; NaN of nothing. TypeError unless floating point."""
-    x = _floats(input if dtype is None else _tensor(input, "nanmean").to(dtype), "nanmean")
-    dim = axis if dim is None else dim
-    keepdim = keepdim if keepdims is None else keepdims
-    return reduce.nansum(x, dim, keepdim) / reduce.sum(elementwise.eq(x, x), dim, keepdim)
-
-
 def count_nonzero(input, dim=None):
     """How many elements along `dim` (an int or a tuple; all by default) are not 0: int64."""
     x = _tensor(input, "count_nonzero")
-    return reduce.sum(x if x.dtype is bool_dtype else elementwise.ne(x, 0), dim)
-
-
-def aminmax(input, *, dim=None, keepdim=False):
-    """(min, max) along `dim` or of all elements; NaN wins. Ties share the gradients evenly. ValueError over nothing."""
-    return _made(MinMax, (reduce.amin(input, dim, keepdim), reduce.amax(input, dim, keepdim)))
-
-
-def var_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
-    """(variance, mean) over `dim`: as `var` and `mean`."""
-    return (reduce.var(input, dim, unbiased, keepdim, correction=correction),
-            reduce.mean(input, None if isinstance(dim, bool) else dim, keepdim))
-
-
-def std_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
-    """(standard deviation, mean) over `dim`: as `std` and `mean`."""
-    return (reduce.std(input, dim, unbiased, keepdim, correction=correction),
-            reduce.mean(input, None if isinstance(dim, bool) else dim, keepdim))
+    return reduce.sum(x if x.dtype is bool_dtype else elementwise.ne(x, 0.0 if x.is_floating_point() else 0), dim)
 
 
 # ---- quantiles
@@ -439,5 +412,5 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
 
 
 trapz = trapezoid
-__all__ = ["aminmax", "argwhere", "bincount", "count_nonzero", "cumulative_trapezoid", "diff", "histc", "histogram", "isin", "nanmean",
-           "nanquantile", "quantile", "std_mean", "trapezoid", "trapz", "unique", "unique_consecutive", "var_mean"]
+__all__ = ["argwhere", "bincount", "count_nonzero", "cumulative_trapezoid", "diff", "histc", "histogram", "isin",
+           "nanquantile", "quantile", "trapezoid", "trapz", "unique", "unique_consecutive"]

@@ -5,22 +5,13 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .tensor import Tensor, _Dims, _DType, _Operand
-
-class MinMax(NamedTuple):
-    min: Tensor
-    max: Tensor
+from .tensor import Tensor, _Dims, _Operand
 
 class Histogram(NamedTuple):
     hist: Tensor
     bin_edges: Tensor
 
-def nanmean(
-    input: Tensor, dim: _Dims | None = None, keepdim: bool = False, *, dtype: _DType | None = None, axis: _Dims | None = None,
-    keepdims: bool | None = None
-) -> Tensor: ...
 def count_nonzero(input: Tensor, dim: _Dims | None = None) -> Tensor: ...
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax: ...
 def quantile(
     input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor: ...
@@ -38,16 +29,10 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 def nanquantile(
     input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor: ...
-def var_mean(
-    input: Tensor, dim: _Dims | bool | None = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
-) -> tuple[Tensor, Tensor]: ...
 def isin(elements: _Operand, test_elements: _Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor: ...
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor: ...
-def std_mean(
-    input: Tensor, dim: _Dims | bool | None = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
-) -> tuple[Tensor, Tensor]: ...
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor: ...
 trapz = trapezoid
 
-__all__ = ["aminmax", "argwhere", "bincount", "count_nonzero", "cumulative_trapezoid", "diff", "histc", "histogram", "isin", "nanmean",
-           "nanquantile", "quantile", "std_mean", "trapezoid", "trapz", "unique", "unique_consecutive", "var_mean"]
+__all__ = ["argwhere", "bincount", "count_nonzero", "cumulative_trapezoid", "diff", "histc", "histogram", "isin",
+           "nanquantile", "quantile", "trapezoid", "trapz", "unique", "unique_consecutive"]

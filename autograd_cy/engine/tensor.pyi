@@ -22,7 +22,8 @@ from .handles import RemovableHandle
 from .node import Node
 from .random import Generator
 from .reduce import ValuesIndices
-from .statistics import Histogram, MinMax
+from .scans import MinMax
+from .statistics import Histogram
 
 _Operand: TypeAlias = Tensor | builtins.float | npt.NDArray[Any] | np.generic
 _DType: TypeAlias = DType | str | type | np.dtype[Any]

@@ -7,7 +7,7 @@
 # itself (diagonal, unfold), its gradient is that of a window on a base without gaps, however the input lay in memory.
 
 from cpython.object cimport PyObject
-from libc.string cimport memset
+from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.dtype cimport INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
@@ -15,10 +15,11 @@ from autograd_cy.array.layout cimport (
     strides_tuple,
 )
 from autograd_cy.array.storage cimport FOREIGN
-from autograd_cy.engine.blocks cimport copy_block, made
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.operands cimport contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
-from autograd_cy.engine.shape cimport axis_of, fill_one, made_of, need_tensor, own, read_shape, view_of, view_with
+from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, made_of, need_tensor, own, read_shape, view_of, view_with, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias
 from autograd_cy.kernels.table cimport K
 
@@ -251,12 +252,11 @@ cdef object diagonal_of(Tensor a, object offset, object dim1, object dim2):
 
 cdef object on_diagonal(Tensor x, int ndim, Py_ssize_t* attrs):
     """x on a diagonal of zeros; attrs: their shape, offset, dim1, dim2."""
-    cdef Tensor out = made(ndim, attrs, x.dtype_)
+    cdef Tensor out = zeros_of(ndim, attrs, x.dtype_)
     cdef Py_ssize_t offset = attrs[ndim], first = attrs[ndim + 1], second = attrs[ndim + 2]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t* steps = strides_of(out.layout)
     cdef int i, n = 0
-    memset(out.data, 0, out.layout.numel * itemsize_of(out.dtype_))
     for i in range(ndim):
         if i != first and i != second:
             strides[n] = steps[i]
@@ -265,6 +265,26 @@ cdef object on_diagonal(Tensor x, int ndim, Py_ssize_t* attrs):
     copy_block(out, offset * steps[second] if offset >= 0 else -offset * steps[first], x, 0, n + 1, x.layout.dims, strides,
                strides_of(x.layout))
     return made_of(x, out, DIAGONAL_BACK, ndim + 3, attrs)
+
+
+cdef int diagonal_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """The first derivatives of diagonal and of its gradient, as the rules give them."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef Py_ssize_t attrs[MAX_NDIM + 3]
+    cdef int i, ndim = node.edges[0].layout.ndim
+    if node.opcode == DIAGONAL:
+        for i in range(ndim + 3):
+            attrs[i] = node.edges[0].layout.dims[i] if i < ndim else ints[i - ndim]
+        out = on_diagonal(g, ndim, attrs)
+    else:
+        out = diagonal_of(g, ints[ndim + 1], ints[ndim + 2], ints[ndim + 3])
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[DIAGONAL] = backwards[DIAGONAL_BACK] = diagonal_backward
 
 
 def diagonal_back(Tensor x, shape, Py_ssize_t offset, int dim1, int dim2):

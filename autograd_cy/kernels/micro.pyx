@@ -137,17 +137,28 @@ cdef void swapped(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ss
     transpose(m, n, result, m, c, ldc)
 
 
+cdef inline Py_ssize_t vectors_of(Py_ssize_t n, int nbytes, const real* kind) noexcept nogil:
+    """Vectors of 16, 32 or 64 bytes that hold n numbers."""
+    cdef int shift = (2 if real is float else 1) + (0 if nbytes == 16 else 1 if nbytes == 32 else 2)
+    return (n + (<Py_ssize_t> 1 << shift) - 1) >> shift
+
+
+cdef inline int share(Py_ssize_t vectors, Py_ssize_t panels) noexcept nogil:
+    """How many vectors the next of so many panels takes; mostly there is one, and a division takes 5 ns."""
+    return <int> vectors if panels == 1 else <int> ((vectors + panels - 1) // panels)
+
+
 cdef void columns_packed(int nbytes, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const real* a, Py_ssize_t am,
                          Py_ssize_t ak, const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
     """At least one whole vector of columns, with B packed because it is transposed or large."""
     cdef Py_ssize_t lanes = nbytes // <int>sizeof(real)
-    cdef Py_ssize_t vectors = (n + lanes - 1) // lanes
+    cdef Py_ssize_t vectors = vectors_of(n, nbytes, b)
     cdef Py_ssize_t panels = (vectors + AG_MAX_VECTORS - 1) // AG_MAX_VECTORS
     cdef Py_ssize_t j = 0, p, kc, width, i, q
     cdef int nv
     cdef real* packed = <real*>ag_scratch()
     while panels > 0:
-        nv = <int>((vectors + panels - 1) // panels)
+        nv = share(vectors, panels)
         width = min(nv * lanes, n - j)
         if width < lanes:
             j -= lanes - width      # some columns are computed twice, from 0 both times
@@ -190,12 +201,12 @@ cdef inline void columns(bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, cons
         columns_packed(nbytes, tb, m, n, k, a, am, ak, b, ldb, c, ldc)
         return
     if n <= AG_MAX_VECTORS * lanes:
-        panel(nbytes, <int>((n + lanes - 1) // lanes), m, k, a, am, ak, b, ldb, n - lanes, c, ldc, 0)
+        panel(nbytes, <int> vectors_of(n, nbytes, b), m, k, a, am, ak, b, ldb, n - lanes, c, ldc, 0)
         return
-    vectors = (n + lanes - 1) // lanes
+    vectors = vectors_of(n, nbytes, b)
     panels = (vectors + AG_MAX_VECTORS - 1) // AG_MAX_VECTORS
     while panels > 0:
-        nv = <int>((vectors + panels - 1) // panels)
+        nv = share(vectors, panels)
         width = min(nv * lanes, n)
         # a panel narrower than one vector starts inside the one before, and computes those columns again
         panel(nbytes, nv, m, k, a, am, ak, b, ldb, width - lanes, c, ldc, 0)

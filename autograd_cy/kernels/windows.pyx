@@ -4,8 +4,12 @@
 #
 # A convolution is a matrix product of the weight and the columns of windows. The columns of all of an image would be kernel-size
 # times as large as the image, so they are made and used in blocks that stay in the second-level cache; several images share a block
-# where they are small. They come from a copy of the image with its padding, so that no window has to look where it ends. Where a
-# window is one element (1x1), the image itself is the matrix. Depthwise convolutions, with products of one row, go tap by tap.
+# where they are small. They come from a copy of the image with its padding, so that no window has to look where it ends; with a
+# stride s along the last dim, a line of the copy has first the elements 0, s, 2s ..., then 1, s + 1 ..., so that what neighbouring
+# windows have at one place is contiguous. Where a window is one element (1x1), the image itself is the matrix. Depthwise convolutions,
+# with products of one row, go tap by tap.
+#
+# Above 500 lines because all ways share the padded copies and the blocks.
 #
 # Arrays are contiguous and of one dtype, float32 or float64. ints: the number of spatial dims d, then d each of: kernel, stride,
 # padding before the first element, dilation; then groups. What lies outside the image is 0; how far windows reach behind the last
@@ -20,18 +24,16 @@ from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, K, add_routine
 cdef extern from "windows.h" nogil:
     enum:
         PLACES "AG_PLACES"
-    void ag_taps_f32(Py_ssize_t n, Py_ssize_t s, Py_ssize_t taps, const Py_ssize_t* offset, const float* weight, const float* x,
-                     float* out) noexcept
-    void ag_taps_f64(Py_ssize_t n, Py_ssize_t s, Py_ssize_t taps, const Py_ssize_t* offset, const double* weight, const double* x,
-                     double* out) noexcept
-    void ag_add_line_f32(Py_ssize_t n, Py_ssize_t s, float factor, const float* g, float* x) noexcept
-    void ag_add_line_f64(Py_ssize_t n, Py_ssize_t s, double factor, const double* g, double* x) noexcept
-    float ag_dot_lines_f32(Py_ssize_t lines, Py_ssize_t n, Py_ssize_t s, const float* g, Py_ssize_t g_step, const float* x,
-                           Py_ssize_t x_step) noexcept
-    double ag_dot_lines_f64(Py_ssize_t lines, Py_ssize_t n, Py_ssize_t s, const double* g, Py_ssize_t g_step, const double* x,
-                            Py_ssize_t x_step) noexcept
-    void ag_copy_line_f32(Py_ssize_t n, Py_ssize_t s, const float* x, float* out) noexcept
-    void ag_copy_line_f64(Py_ssize_t n, Py_ssize_t s, const double* x, double* out) noexcept
+    void ag_taps_f32(Py_ssize_t n, Py_ssize_t taps, const Py_ssize_t* offset, const float* weight, const float* x, float* out) noexcept
+    void ag_taps_f64(Py_ssize_t n, Py_ssize_t taps, const Py_ssize_t* offset, const double* weight, const double* x, double* out) noexcept
+    void ag_add_line_f32(Py_ssize_t n, float factor, const float* g, float* x) noexcept
+    void ag_add_line_f64(Py_ssize_t n, double factor, const double* g, double* x) noexcept
+    void ag_dot_lines_f32(Py_ssize_t lines, Py_ssize_t n, const float* g, const float* x, Py_ssize_t x_step, Py_ssize_t taps,
+                          const Py_ssize_t* offset, float* sums) noexcept
+    void ag_dot_lines_f64(Py_ssize_t lines, Py_ssize_t n, const double* g, const double* x, Py_ssize_t x_step, Py_ssize_t taps,
+                          const Py_ssize_t* offset, double* sums) noexcept
+    void ag_copy_line_f32(Py_ssize_t n, const float* x, float* out) noexcept
+    void ag_copy_line_f64(Py_ssize_t n, const double* x, double* out) noexcept
 
 ctypedef fused real:
     float
@@ -40,6 +42,7 @@ ctypedef fused real:
 cdef enum:
     CACHE = 192 * 1024        # bytes of a block of columns
     FEW = 64                  # positions of a block, at least
+    FLAT = 512                # elements of several short lines
 
 cdef enum Way:
     TAKE = 0                  # columns from the image
@@ -52,7 +55,8 @@ cdef struct Windows:          # as three dims; missing ones come first, with siz
     Py_ssize_t stride[3]
     Py_ssize_t padding[3]
     Py_ssize_t dilation[3]
-    Py_ssize_t padded[3]      # sizes of what the windows reach
+    Py_ssize_t padded[3]      # sizes of what the windows reach, the last a multiple of the stride
+    Py_ssize_t phase          # elements of a line that are a stride apart
     Py_ssize_t groups
     Py_ssize_t plane, places, taps, full        # the products of size, out, kernel, padded
     Py_ssize_t images, rows, channels, inner    # of a group: rows of the weight, channels of the image, columns of the weight
@@ -61,6 +65,15 @@ cdef struct Windows:          # as three dims; missing ones come first, with siz
     bint pointwise            # a window is the element at its position
     bint depthwise            # one channel, few rows: tap by tap
     void* memory              # the padded image of a group, a block of columns, and a block of rows (or of the weight)
+
+
+cdef inline Py_ssize_t ceiling(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    return (a + b - 1) // b
+
+
+cdef inline Py_ssize_t column(const Windows* w, Py_ssize_t i) noexcept nogil:
+    """Where element i of a padded line is."""
+    return i if w.stride[2] == 1 else i % w.stride[2] * w.phase + i // w.stride[2]
 
 
 cdef Py_ssize_t prepare(Windows* w, const Py_ssize_t* size, const Array* out, Py_ssize_t channels, const Py_ssize_t* ints,
@@ -76,10 +89,13 @@ cdef Py_ssize_t prepare(Windows* w, const Py_ssize_t* size, const Array* out, Py
         w.size[i] = size[k] if k >= 0 else 1
         w.out[i] = out.shape[out.ndim - d + k] if k >= 0 else 1
         w.kernel[i] = ints[1 + k] if k >= 0 else 1
-        w.stride[i] = ints[1 + d + k] if k >= 0 else 1
+        w.stride[i] = ints[1 + d + k] if k >= 0 and w.out[i] > 1 else 1
         w.padding[i] = ints[1 + 2 * d + k] if k >= 0 else 0
         w.dilation[i] = ints[1 + 3 * d + k] if k >= 0 else 1
         w.padded[i] = max((w.out[i] - 1) * w.stride[i], 0) + w.dilation[i] * (w.kernel[i] - 1) + 1
+        if i == 2:
+            w.phase = ceiling(w.padded[2], w.stride[2])
+            w.padded[2] = w.phase * w.stride[2]
         w.plane *= w.size[i]
         w.places *= w.out[i]
         w.taps *= w.kernel[i]
@@ -105,14 +121,35 @@ cdef Py_ssize_t prepare(Windows* w, const Py_ssize_t* size, const Array* out, Py
     return OUT_OF_MEMORY if w.memory == NULL else -1
 
 
-cdef inline Py_ssize_t ceiling(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
-    return (a + b - 1) // b
+cdef inline void padded_line(const Windows* w, real* x, real* line, real shift, Way way) noexcept nogil:
+    """A line with its padding, in phases; ADD: a line of x from it, plus shift."""
+    cdef Py_ssize_t s = w.stride[2], low = w.padding[2], high = min(low + w.size[2], w.padded[2]), f, q, first, last
+    if way == TAKE:
+        memset(line, 0, w.padded[2] * sizeof(real))
+    if s == 1 and way == TAKE:
+        if low < high:
+            memcpy(line + low, x, (high - low) * sizeof(real))
+        return
+    for f in range(s):
+        first = max(ceiling(low - f, s), <Py_ssize_t> 0)
+        last = ceiling(high - f, s)
+        if way == TAKE and s == 2:                # vectorised
+            for q in range(first, last):
+                line[f * w.phase + q] = x[q * 2 + f - low]
+        elif way == TAKE:
+            for q in range(first, last):
+                line[f * w.phase + q] = x[q * s + f - low]
+        else:
+            for q in range(first, last):
+                x[q * s + f - low] = line[f * w.phase + q] + shift
+    if way == ADD:            # what no window reaches
+        for q in range(max(high - low, <Py_ssize_t> 0), w.size[2]):
+            x[q] = shift
 
 
 cdef void with_padding(const Windows* w, real* x, Py_ssize_t channels, real* image, real* bias, Way way) noexcept nogil:
     """The image with its padding from x; ADD: x from the image, plus the bias of each channel."""
     cdef Py_ssize_t c, a, b, i, at0, at1
-    cdef Py_ssize_t low = min(w.padding[2], w.padded[2]), high = max(min(w.size[2] + w.padding[2], w.padded[2]), low)
     cdef real* line
     cdef real* src
     cdef real shift
@@ -124,29 +161,21 @@ cdef void with_padding(const Windows* w, real* x, Py_ssize_t channels, real* ima
                 for b in range(w.padded[1]):
                     at1 = b - w.padding[1]
                     line = image + (a * w.padded[1] + b) * w.padded[2]
-                    if not (0 <= at0 < w.size[0] and 0 <= at1 < w.size[1]):
+                    if 0 <= at0 < w.size[0] and 0 <= at1 < w.size[1]:
+                        padded_line(w, x + (at0 * w.size[1] + at1) * w.size[2], line, 0, TAKE)
+                    else:
                         memset(line, 0, w.padded[2] * sizeof(real))
-                        continue
-                    for i in range(low):
-                        line[i] = 0
-                    memcpy(line + low, x + (at0 * w.size[1] + at1) * w.size[2], (high - low) * sizeof(real))
-                    for i in range(high, w.padded[2]):
-                        line[i] = 0
         else:
             for a in range(w.size[0]):
                 at0 = a + w.padding[0]
                 for b in range(w.size[1]):
                     at1 = b + w.padding[1]
                     src = x + (a * w.size[1] + b) * w.size[2]
-                    if at0 >= w.padded[0] or at1 >= w.padded[1]:
+                    if at0 < w.padded[0] and at1 < w.padded[1]:
+                        padded_line(w, src, image + (at0 * w.padded[1] + at1) * w.padded[2], shift, ADD)
+                    else:
                         for i in range(w.size[2]):
                             src[i] = shift
-                        continue
-                    line = image + (at0 * w.padded[1] + at1) * w.padded[2] + w.padding[2]
-                    for i in range(high - low):
-                        src[i] = line[i] + shift
-                    for i in range(high - low, w.size[2]):
-                        src[i] = shift
         x += w.plane
         image += w.full
 
@@ -154,7 +183,7 @@ cdef void with_padding(const Windows* w, real* x, Py_ssize_t channels, real* ima
 cdef void columns(const Windows* w, real* image, Py_ssize_t channels, Py_ssize_t first, Py_ssize_t last, real* cols, Py_ssize_t ld,
                   Way way) noexcept nogil:
     """Positions first to last of the window over each padded channel: a row of cols for every channel and tap, `ld` elements apart."""
-    cdef Py_ssize_t _, a, b, e, p, n, row, line, start, s = w.stride[2]
+    cdef Py_ssize_t _, a, b, e, p, n, row, line, start
     cdef Py_ssize_t row0 = (first // w.out[2]) // w.out[1], line0 = (first // w.out[2]) % w.out[1], start0 = first % w.out[2]
     cdef real* place
     cdef real* src
@@ -163,22 +192,22 @@ cdef void columns(const Windows* w, real* image, Py_ssize_t channels, Py_ssize_t
         for a in range(w.kernel[0]):
             for b in range(w.kernel[1]):
                 for e in range(w.kernel[2]):
-                    tap = image + (a * w.dilation[0] * w.padded[1] + b * w.dilation[1]) * w.padded[2] + e * w.dilation[2]
+                    tap = image + (a * w.dilation[0] * w.padded[1] + b * w.dilation[1]) * w.padded[2] + column(w, e * w.dilation[2])
                     p, row, line, start, place = first, row0, line0, start0, cols
                     while p < last:
                         n = min(w.out[2] - start, last - p)
-                        src = tap + (row * w.stride[0] * w.padded[1] + line * w.stride[1]) * w.padded[2] + start * s
+                        src = tap + (row * w.stride[0] * w.padded[1] + line * w.stride[1]) * w.padded[2] + start
                         if way == TAKE:
-                            if ld != last - first and s == 1:          # what is behind the line belongs to another image
+                            if ld != last - first:          # what is behind the line belongs to another image
                                 memcpy(place, src, n * sizeof(real))
                             elif real is float:
-                                ag_copy_line_f32(n, s, src, place)
+                                ag_copy_line_f32(n, src, place)
                             else:
-                                ag_copy_line_f64(n, s, src, place)
+                                ag_copy_line_f64(n, src, place)
                         elif real is float:
-                            ag_add_line_f32(n, s, 1, place, src)
+                            ag_add_line_f32(n, 1, place, src)
                         else:
-                            ag_add_line_f64(n, s, 1, place, src)
+                            ag_add_line_f64(n, 1, place, src)
                         place += n
                         p += n
                         start = 0
@@ -198,33 +227,49 @@ cdef enum Product:
     WEIGHTS = 2               # weight += by image and out
 
 
+cdef inline void taps_of_line(const Windows* w, Py_ssize_t n, const Py_ssize_t* offset, real* weight, real* x, real* out) noexcept nogil:
+    if real is float:
+        ag_taps_f32(n, w.taps, offset, weight, x, out)
+    else:
+        ag_taps_f64(n, w.taps, offset, weight, x, out)
+
+
 cdef void tap_by_tap(const Windows* w, real* image, real* out, real* weight, const Py_ssize_t* offset, Product way) noexcept nogil:
-    cdef Py_ssize_t row, line, t, n = w.out[2], s = w.stride[2], step = w.stride[1] * w.padded[2]
+    cdef Py_ssize_t row, line, t, i, lines, some, n = w.out[2], step = w.stride[1] * w.padded[2]
+    cdef real flat[FLAT]
     cdef real* src
     if way == WEIGHTS:
-        for t in range(w.taps):
-            for row in range(w.out[0]):
-                src = image + row * w.stride[0] * w.padded[1] * w.padded[2] + offset[t]
+        for row in range(w.out[0]):
+            src = image + row * w.stride[0] * w.padded[1] * w.padded[2]
+            t = 0
+            while t < w.taps:
+                some = min(<Py_ssize_t> 3, w.taps - t)
                 if real is float:
-                    weight[t] += ag_dot_lines_f32(w.out[1], n, s, out + row * w.out[1] * n, n, src, step)
+                    ag_dot_lines_f32(w.out[1], n, out + row * w.out[1] * n, src, step, some, offset + t, weight + t)
                 else:
-                    weight[t] += ag_dot_lines_f64(w.out[1], n, s, out + row * w.out[1] * n, n, src, step)
+                    ag_dot_lines_f64(w.out[1], n, out + row * w.out[1] * n, src, step, some, offset + t, weight + t)
+                t += 3
         return
     for row in range(w.out[0]):
-        for line in range(w.out[1]):
+        line = 0
+        while line < w.out[1]:
             src = image + row * w.stride[0] * w.padded[1] * w.padded[2] + line * step
-            if way == FORWARD:
-                if real is float:
-                    ag_taps_f32(n, s, w.taps, offset, weight, src, out)
-                else:
-                    ag_taps_f64(n, s, w.taps, offset, weight, src, out)
+            lines = min(FLAT // step, w.out[1] - line) if way == FORWARD and step < 2 * n else 1
+            if lines > 1:                  # several lines, and what is between them, as one: short lines would leave vectors empty
+                taps_of_line(w, (lines - 1) * step + n, offset, weight, src, flat)
+                for i in range(lines):
+                    memcpy(out + i * n, flat + i * step, n * sizeof(real))
+            elif way == FORWARD:
+                taps_of_line(w, n, offset, weight, src, out)
             else:
                 for t in range(w.taps):
                     if real is float:
-                        ag_add_line_f32(n, s, weight[t], out, src + offset[t])
+                        ag_add_line_f32(n, weight[t], out, src + offset[t])
                     else:
-                        ag_add_line_f64(n, s, weight[t], out, src + offset[t])
-            out += n
+                        ag_add_line_f64(n, weight[t], out, src + offset[t])
+            lines = max(lines, 1)
+            out += lines * n
+            line += lines
 
 
 cdef Py_ssize_t depthwise(const Windows* w, real* x, real* out, real* weight, real* bias, Product way) noexcept nogil:
@@ -236,7 +281,7 @@ cdef Py_ssize_t depthwise(const Windows* w, real* x, real* out, real* weight, re
     for a in range(w.kernel[0]):
         for b in range(w.kernel[1]):
             for e in range(w.kernel[2]):
-                offset[t] = (a * w.dilation[0] * w.padded[1] + b * w.dilation[1]) * w.padded[2] + e * w.dilation[2]
+                offset[t] = (a * w.dilation[0] * w.padded[1] + b * w.dilation[1]) * w.padded[2] + column(w, e * w.dilation[2])
                 t += 1
     for n in range(w.images * w.groups):
         t = n % w.groups
@@ -254,6 +299,39 @@ cdef Py_ssize_t depthwise(const Windows* w, real* x, real* out, real* weight, re
             with_padding(w, x + n * w.plane, 1, image, bias + t if bias != NULL else NULL, ADD)
     free(offset)
     return -1
+
+
+cdef inline bint can_turn(const Windows* w) noexcept nogil:
+    """Whether the image's gradient is a convolution of its own: every position reaches into the output, one step apart."""
+    cdef int i
+    cdef Py_ssize_t reach
+    for i in range(3):
+        reach = w.dilation[i] * (w.kernel[i] - 1)
+        if w.stride[i] != 1 or w.padding[i] > reach or w.size[i] != w.out[i] + reach - 2 * w.padding[i]:
+            return False
+    return w.depthwise and w.rows == 1
+
+
+cdef Py_ssize_t turned(Windows* w, real* x, real* out, real* weight, real* bias) noexcept nogil:
+    """depthwise(BACKWARD) as the convolution of out and the reversed weight: sums in registers instead of memory."""
+    cdef Py_ssize_t i, t, n = w.groups * w.taps, status = OUT_OF_MEMORY
+    cdef real* reversed
+    w.full = 1
+    for i in range(3):
+        w.padding[i] = w.dilation[i] * (w.kernel[i] - 1) - w.padding[i]
+        w.size[i], w.out[i] = w.out[i], w.size[i]
+        w.padded[i] = w.out[i] + w.dilation[i] * (w.kernel[i] - 1)
+        w.full *= w.padded[i]
+    w.plane, w.places, w.phase = w.places, w.plane, w.padded[2]
+    free(w.memory)
+    w.memory = malloc((w.full + 3 * PLACES + n) * sizeof(real))
+    if w.memory != NULL:
+        reversed = <real*> w.memory + w.full + 3 * PLACES
+        for i in range(w.groups):
+            for t in range(w.taps):
+                reversed[i * w.taps + t] = weight[(i + 1) * w.taps - 1 - t]
+        status = depthwise(w, out, x, reversed, bias, FORWARD)
+    return status
 
 
 # ---- the three products by columns
@@ -350,7 +428,9 @@ cdef Py_ssize_t product(Windows* w, int dtype, real* x, real* out, real* weight,
         memset(weight, 0, w.groups * w.rows * w.inner * sizeof(real))
     if w.memory == NULL:
         return -1
-    if w.depthwise:
+    if way == BACKWARD and can_turn(w):
+        status = turned(w, x, out, weight, bias)
+    elif w.depthwise:
         status = depthwise(w, x, out, weight, bias, way)
     else:
         for g in range(w.groups):

@@ -21,7 +21,7 @@ FLOATS = DTYPES[:2]
 _BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "integer": DTYPES[2:5], "integral": DTYPES[2:], "all": DTYPES}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _MATH = ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan",
-         "sigmoid", "logsigmoid", "softplus", "erf", "erfc", "erfinv", "lgamma", "digamma", "trigamma", "sqrt", "rsqrt",
+         "sigmoid", "logsigmoid", "softplus", "erf", "erfc", "erfinv", "normal_cdf", "lgamma", "digamma", "trigamma", "sqrt", "rsqrt",
          "abs", "sign", "floor", "ceil", "round", "trunc")
 _MATH2 = ["atan2", "pow", "floor_divide", "remainder", "maximum", "minimum", "polygamma", "hypot", "copysign", "fmod", "nextafter"]
 _CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "minimum", "copysign"}     # an instruction or a few

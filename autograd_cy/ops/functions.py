@@ -45,7 +45,7 @@ _NAMES = (
     "round", "trunc", "floor_divide", "remainder", "pow", "maximum", "minimum", "where", "eq", "logical_and", "logical_or",
     "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "isnan", "isinf", "isfinite",
     "bitwise_left_shift", "bitwise_right_shift", "erfc", "erfinv", "lgamma", "digamma", "trigamma", "polygamma", "hypot", "copysign",
-    "fmod", "nextafter", "signbit",
+    "fmod", "nextafter", "signbit", "normal_cdf",
     "matmul", "swap_axes", "reshape", "expand", "permute", "sum_to", "total", "spread", "gather", "put", "slice", "unslice",
     "index", "index_back", "index_fill", "as_strided", "as_strided_back", "fill_strided", "concatenate", "pieces",
     "cross_entropy_back",

@@ -58,7 +58,7 @@ def _binary(str name, str doc):
 
 _UNARY = '''
 cdef int {NAME} = OPCODES["{name}"]
-{constants}
+
 
 def {name}(input{signature}):
     """{doc}"""
@@ -82,7 +82,7 @@ for make, list_ in ((_unary, {unary}), (_binary, {binary})):
 
 _SEVERAL = '''
 cdef int {NAME} = OPCODES["{name}"]
-{constants}
+
 
 def {name}({inputs}{signature}):
     """{doc}"""
@@ -116,18 +116,10 @@ def parameters(row):
 
 
 def _attributes(row):
-    """The parts of a function with attributes: where all are the default objects, the tuple of these serves, 20 ns less."""
-    usual = [(f"{row.name.upper()}_{a.upper()}", d) for a, d in parameters(row)]
-    given = f"({', '.join(f'float({a})' for a in row.attrs)},)"
-    if None in [d for _, d in usual]:
-        return {"signature": "".join(f", {a}" if d is None else f", {a}={d}" for a, d in parameters(row)),
-                "attrs": f"    attrs = {given}\n", "attrs_pointer": "<PyObject*> attrs"}
-    names = ", ".join(name for name, _ in usual)
-    unchanged = " and ".join(f"{a} is {name}" for a, (name, _) in zip(row.attrs, usual, strict=True))
-    return {"constants": f"cdef object {', '.join(f'{name} = {d}' for name, d in usual)}\n"
-                         f"cdef tuple USUAL_{row.name.upper()} = ({names},)\n",
-            "signature": "".join(f", {a}={name}" for a, (name, _) in zip(row.attrs, usual, strict=True)),
-            "attrs": f"    attrs = USUAL_{row.name.upper()} if {unchanged} else {given}\n", "attrs_pointer": "<PyObject*> attrs"}
+    """The parts of a function with attributes."""
+    values = "; ".join(f"attrs[{k}] = {a}" for k, a in enumerate(row.attrs))
+    return {"signature": "".join(f", {a}" if d is None else f", {a}={d}" for a, d in parameters(row)),
+            "attrs": f"    cdef double attrs[{len(row.attrs)}]\n    {values}\n", "attrs_pointer": "attrs"}
 
 
 def function_module():
@@ -138,7 +130,7 @@ def function_module():
             continue
         doc = row.doc[0].upper() + row.doc[1:] + (f" ({row.special})" if row.special else "")
         values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "",
-                  "attrs_pointer": "NULL", "inplace": "", "constants": ""}
+                  "attrs_pointer": "NULL", "inplace": ""}
         if row.attrs:
             values |= _attributes(row)
         if len(row.inputs) == 1 and not row.attrs and not row.inplace:
@@ -147,7 +139,7 @@ def function_module():
             values["call"] = f"unary({values['NAME']}, <PyObject*> input)"
             values["plain_signature"] = values["signature"]
             if row.attrs:
-                values["call"] = f"unary_with({values['NAME']}, <PyObject*> input, <PyObject*> attrs)"
+                values["call"] = f"unary_with({values['NAME']}, <PyObject*> input, attrs)"
             if row.inplace:
                 values["signature"] += ", inplace=False"
                 arguments = "".join(f", {a}" for a in row.attrs)

@@ -5,7 +5,6 @@ Each schedule multiplies the present rate, as PyTorch's do, so that schedules ca
 """
 
 import math
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -366,7 +365,7 @@ class SequentialLR(LRScheduler):
     def step(self) -> None:
         """Count one epoch and let the schedule in force set the rates."""
         self.last_epoch += 1
-        i = bisect_right(self._milestones, self.last_epoch)
+        i = sum(milestone <= self.last_epoch for milestone in self._milestones)
         if i > 0 and self._milestones[i - 1] == self.last_epoch:
             self._schedulers[i]._restart()
         else:

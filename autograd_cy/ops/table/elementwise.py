@@ -7,14 +7,14 @@ from ..functions import (
     abs, acos, asin, atan, atan2, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, ceil,
     copysign, cos, cosh, digamma, erf, erfc, erfinv, exp, exp2, expm1, floor, floor_divide, fmod, hypot, isfinite, isinf, isnan,
     lgamma, log, log1p, log2, log10, logical_and, logical_not, logical_or, logical_xor, logsigmoid, maximum, minimum, nextafter,
-    polygamma, pow, remainder, round, rsqrt, sigmoid, sign, signbit, sin, sinh, softplus, sqrt, tan, tanh, trigamma, trunc, where,
+    normal_cdf, polygamma, pow, remainder, round, rsqrt, sigmoid, sign, signbit, sin, sinh, softplus, sqrt, tan, tanh, trigamma,
+    trunc, where,
 )
 from ..rows import binary, ternary, unary
 
 INF = float("inf")
 PI, LN2, LN10 = 3.141592653589793, 0.6931471805599453, 2.302585092994046
-SQRT_HALF, SQRT_2_OVER_PI, TWO_OVER_SQRT_PI, HALF_SQRT_PI, INV_SQRT_2PI = (
-    0.7071067811865476, 0.7978845608028654, 1.1283791670955126, 0.886226925452758, 0.3989422804014327)
+SQRT_2_OVER_PI, TWO_OVER_SQRT_PI, HALF_SQRT_PI, INV_SQRT_2PI = 0.7978845608028654, 1.1283791670955126, 0.886226925452758, 0.3989422804014327
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805        # Klambauer et al., 2017
 
 # ---- arithmetic
@@ -189,8 +189,9 @@ unary("mish", lambda x: _mish(where(x < -1000, -1000, x), exp(where(x > 40, 40, 
       dx=lambda g, x: g * _mish_slope(where(x > 40, 40, where(x < -1000, -1000, x)), exp(where(x > 40, 40, x))), doc="x * tanh(softplus(x))", inplace=True)
 binary("prelu", lambda x, w: where(x > 0, x, x * w), inputs="x w", public=False, dx=lambda g, x, w: where(x > 0, g, g * w),
        dw=lambda g, x: where(x > 0, 0, g * x), doc="x if x > 0, else w * x", special="x = 0: w")
-unary("gelu", lambda x: 0.5 * _above(x) * (1 + erf(x * SQRT_HALF)),
-      dx=lambda g, x: g * (0.5 * (1 + erf(x * SQRT_HALF)) + _limited(x) * (INV_SQRT_2PI * exp(-0.5 * x * x))),
+unary("normal_cdf", lambda x: normal_cdf(x), public=False, dx=lambda g, x: g * (INV_SQRT_2PI * exp(-0.5 * x * x)),
+      doc="standard normal distribution function, its absolute error a rounding error of 1")
+unary("gelu", lambda x: _above(x) * normal_cdf(x), dx=lambda g, x: g * (normal_cdf(x) + _limited(x) * (INV_SQRT_2PI * exp(-0.5 * x * x))),
       doc="x times the standard normal distribution function of x")
 unary("gelu_tanh", lambda x: 0.5 * _above(x) * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),
       dx=lambda g, x: g * _gelu_tanh_slope(_limited(x), tanh(SQRT_2_OVER_PI * (x + 0.044715 * (x * x * x)))),

@@ -6,8 +6,8 @@ that they hold where a matrix is singular or its values repeat, as far as a deri
 """
 
 from ..functions import (
-    abs, band, cofactor, concatenate, cross_rows, det, eq, expand, inverse_or_inf, logical_and, matmul, matrix_exp, permutation_matrix, pinv, solve_again,
-    solve_triangular, svd, swap_axes, total, where,
+    abs, band, cofactor, concatenate, cross_rows, det, diagonal_back, eq, expand, inverse_or_inf, logical_and, matmul, matrix_exp,
+    permutation_matrix, pinv, reshape, solve_again, solve_triangular, svd, swap_axes, total, where,
 )
 from ..rows import op
 
@@ -70,7 +70,7 @@ def _joined(x, y, axis):
 op("matmul", "a b", da=lambda g, b: matmul(g, swap_axes(b)), db=lambda g, a: matmul(swap_axes(a), g), doc="matrix product a @ b")
 op("linear", "x w b", dx=lambda g, w: matmul(g, w), dw=lambda g, x: matmul(swap_axes(g), x), db=lambda g: total(g, (0,), False),
    doc="x @ w.T + b")
-op("trace", "x", dx=lambda g, x_shape: band(expand(_matrix(g), x_shape), 0, 0), doc="sum of a matrix's diagonal")
+op("trace", "x", dx=lambda g, x_shape: diagonal_back(expand(reshape(g, (1,)), (min(x_shape),)), x_shape, 0, 0, 1), doc="sum of a matrix's diagonal")
 op("cross", "a b", da=lambda g, b: cross_rows(b, g), db=lambda g, a: cross_rows(g, a), doc="vector product along the last axis")
 op("band", "x", attrs="low high", dx=lambda g, low, high: band(g, low, high), doc="x on its diagonals low to high, else 0")
 

@@ -26,13 +26,13 @@ def _summed(g, seen, dims, x_shape):
 
 
 def _unrepeated(g, x_shape, counts):
-    """The sum of all copies; axes that are not repeated, or have size 1, take one axis in the sum, the others two."""
+    """The sum of all copies: counts and sizes are axes of their own, but for those that are 1."""
     seen, dims = [], []
     for count, size in zip(counts, (1,) * (len(counts) - len(x_shape)) + x_shape, strict=True):
         if count != 1:
             dims.append(len(seen))
             seen.append(count)
-        if count == 1 or size != 1:
+        if size != 1:
             seen.append(size)
     return _summed(g, tuple(seen), dims, x_shape)
 

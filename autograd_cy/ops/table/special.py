@@ -1,4 +1,5 @@
-"""Special functions that SciPy computes (engine/scipy_functions.py): Bessel functions, incomplete gamma functions, and their like.
+"""Special functions that are series (engine/series.py) or that SciPy computes (engine/scipy_functions.py): Bessel functions, incomplete
+gamma functions, and their like.
 
 Relies on rows.py and functions.py only. Derivatives are those of the NIST Digital Library of Mathematical Functions (dlmf.nist.gov).
 """
