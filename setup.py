@@ -5,11 +5,17 @@ Modules of loops (LEVELLED) are compiled once per instruction-set level from the
 The elementwise loops are first generated from the table of operations (autograd_cy/ops).
 Modules are linked into few libraries, `_compiled` and one per level (autograd_cy/library.h).
 
-What keeps the installed size down, in kB of 58 modules that took 5,670: loops for whole vectors only, with few variants
-(kernels/padding.h, ops/codegen.py) -750; few libraries instead of one per module -680; functions of rows from a list -50; -fno-plt -40;
-no signatures in docstrings -30; -fno-tree-vectorize where there is nothing to vectorise -20. Tried, and not worth it:
--fno-inline-functions and -fno-inline-small-functions (10 each), blocks in simple order (1), -Os for reduce, shape, losses and updates
-(150, but 20 to 50 % slower).
+What keeps the installed size down, in kB: a package of 58 modules was 5,670 before, and 6,400 when it had grown by half.
+First: loops for whole vectors only, with few variants (kernels/padding.h, ops/codegen.py) -750; few libraries instead of one per module
+-680; functions of rows from a list -50; -fno-plt -40; no signatures in docstrings -30; -fno-tree-vectorize where there is nothing to
+vectorise -20. Then: v4 only where it gains (WIDE) -430; a package optimised as a whole (WHOLE) -200; formulas once each in the baseline
+(kernels/vecmath.h) -75; cold modules without short cuts (SHORT_CUTS_OFF) -60; the rest of loops by single elements (LEAN_LOOPS) -45;
+no generators for messages -40.
+Tried, and not worth it: -fno-inline-functions and -fno-inline-small-functions (10 each), blocks in simple order (1); -Os for all modules
+(350; a step of XOR 12 % slower, views and reductions 15), also with inlining of small functions, blocks in order and no string
+instructions (10 % slower); --param=inline-unit-growth=10 for joins, reductions, losses and the replay (75; a replay 9 % slower); no
+small products with 512 bits (160; XOR 1.5 % slower here, and more where vectors of 512 bits are not two of 256); identical code folded
+by gold (130 without WHOLE).
 """
 
 import os
