@@ -132,7 +132,7 @@ cdef Layout* output_layout(int opcode, int n, Operand_* args) except NULL:
 
 
 cdef int raise_shapes(int opcode, int n, Operand_* args) except -1:
-    shapes = " and ".join(str((<object> args[i].tensor).shape) for i in range(n) if args[i].tensor != NULL)
+    shapes = " and ".join([str((<object> args[i].tensor).shape) for i in range(n) if args[i].tensor != NULL])
     raise ShapeError(f"{NAMES[opcode]}: shapes {shapes} do not broadcast against each other")
 
 

@@ -676,7 +676,7 @@ def custom_op(function):
     """
     if not callable(function):
         raise TypeError(f"custom_op: expected a function, got {type(function).__name__}")
-    name = "".join(part[:1].upper() + part[1:] for part in getattr(function, "__name__", "custom").strip("<>").split("_"))
+    name = "".join([part[:1].upper() + part[1:] for part in getattr(function, "__name__", "custom").strip("<>").split("_")])
 
     @functools.wraps(function)
     def operation(*args, **kwargs):

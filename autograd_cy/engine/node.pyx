@@ -69,7 +69,7 @@ cdef class Node:
         """Name of the operation, as PyTorch spells it: "MulBackward"; of a Function, that of its class."""
         if self.opcode == CUSTOM_ and self.attrs != NULL:
             return (<object> self.attrs)[0].name + "Backward"
-        return "".join(part.capitalize() for part in NAMES[self.opcode].split("_")) + "Backward"
+        return "".join([part.capitalize() for part in NAMES[self.opcode].split("_")]) + "Backward"
 
     @property
     def operation(self):
