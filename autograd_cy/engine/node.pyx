@@ -40,6 +40,8 @@ cdef signed char NUMBERS_IN[MAX_OPS]
 for _i, _row in enumerate(TABLE.values()):
     INTS[_i], TUPLE_FIRST[_i] = _row.ints, len(_row.attrs) > _row.ints
     NUMBERS_IN[_i] = len(_row.attrs) if _row.kind == "elementwise" else 0
+cdef int SLICE = NAMES.index("slice")
+cdef tuple WHOLE = (None, None, None)     # an axis that is not cut
 cdef int CUSTOM_ = CUSTOM, AS_STRIDED = NAMES.index("as_strided"), REPLACE_STRIDED = NAMES.index("replace_strided")
 
 
@@ -144,6 +146,10 @@ cdef tuple attributes_of(Node node):
             made = (geometry(node.edges[0].layout), (tuple_of(n, ints), tuple_of(n, ints + n), ints[2 * n]))
         elif node.opcode == REPLACE_STRIDED:              # an offset; base and window are the inputs
             made = (geometry(node.edges[0].layout), (*geometry(node.edges[1].layout), ints[0]))
+        elif node.opcode == SLICE:                        # start, length, step of each axis of the input; the shape
+            first = 3 * node.edges[0].layout.ndim
+            made = (tuple([tuple_of(3, ints + i) if ints[i + 1] >= 0 else WHOLE for i in range(0, first, 3)]),
+                    tuple_of(n - first, ints + first))
         elif TUPLE_FIRST[node.opcode]:
             first = n - INTS[node.opcode]
             made = (tuple_of(first, ints),) + tuple_of(n - first, ints + first)

@@ -6,7 +6,7 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
@@ -665,10 +665,13 @@ cdef Layout* slice_layout(Tensor x, tuple index, Py_ssize_t* offset) except NULL
     return layout_strided(x.layout.ndim, shape, strides)
 
 
-cdef object sliced(Tensor x, tuple index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
-    """A recorded slice whose layout is known."""
-    cdef Layout* layout = layout_strided(ndim, shape, strides)
-    return view_with(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index, shape_tuple(layout)) if wants_grad(x) else ())
+cdef object sliced(Tensor x, const Py_ssize_t* cuts, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
+    """A recorded slice whose layout is known; cuts: start, length (-1: all of it) and step of each axis of x."""
+    cdef Py_ssize_t ints[4 * MAX_NDIM]
+    cdef int n = 3 * x.layout.ndim
+    memcpy(ints, cuts, n * sizeof(Py_ssize_t))
+    memcpy(ints + n, shape, ndim * sizeof(Py_ssize_t))
+    return view_of(x, layout_strided(ndim, shape, strides), x.data + offset * itemsize_of(x.dtype_), SLICE, n + ndim, ints)
 
 
 def slice_axes(Tensor x, tuple index, shape=None):

@@ -63,7 +63,7 @@ op("permute", "x", kind="view", ints=0, attrs="order", doc="axes in another orde
    dx=lambda g, order: permute(g, tuple(sorted(range(len(order)), key=order.__getitem__))))
 op("expand", "x", kind="view", ints=0, attrs="shape", dx=lambda g, x_shape: sum_to(g, x_shape),
    doc="repeated along axes of size 1, without copying")
-op("slice", "x", kind="view", attrs="index shape", dx=lambda g, x_shape, index: unslice(g, x_shape, index),
+op("slice", "x", kind="view", ints=0, attrs="index shape", dx=lambda g, x_shape, index: unslice(g, x_shape, index),
    doc="start:stop:step along each axis, in the given shape (axes of size 1 dropped or added)")
 op("select", "x", kind="view", ints=2, attrs="dim index", dx=lambda g, x_shape, dim, index: unslice(g, x_shape, _one(dim, index, 1)),
    doc="the slice at index of one axis, without the axis")
