@@ -1110,6 +1110,7 @@ ARRANGED = [  # op, on tensors, reference, shape
     ("flip", lambda x: x.flip(0, -1), lambda x: np.flip(x, (0, -1)), (2, 3)),
     ("roll", lambda x: x.roll((1, -2), (0, 1)), lambda x: np.roll(x, (1, -2), (0, 1)), (2, 3)),
     ("roll", lambda x: ag.roll(x, 4), lambda x: np.roll(x, 4), (2, 3)),
+    ("roll", lambda x: ag.roll(x, 3, 0), lambda x: x, ()),
     ("rot90", lambda x: ag.rot90(x), np.rot90, (2, 3)),
     ("diagonal_back", lambda x: ag.diag(x, 1), lambda x: np.diag(x, 1), (3,)),
     ("diagonal_back", lambda x: ag.diag_embed(x), lambda x: np.stack([np.diag(r) for r in x]), (2, 3)),

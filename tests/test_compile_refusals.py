@@ -175,6 +175,27 @@ def test_refused(name, capsys):
         assert p.detach().numpy().tobytes() == q.detach().numpy().tobytes()
 
 
+@pytest.mark.parametrize("write", [lambda x, w: x.mul_(w), lambda x, w: x.copysign_(w), lambda x, w: x[1:].copy_(w)], ids=["mul", "copysign", "part"])
+def test_an_argument_with_a_new_history(write):
+    """Its gradients would go nowhere, or round in circles."""
+    w = ag.ones(()).requires_grad_()
+
+    def step(x):
+        write(x, w)
+        return x * 2
+    with pytest.raises(CaptureError, match=f"argument in place.*{__file__}"):
+        ag.compile(step)(ag.ones(3))
+    total = ag.zeros(())
+
+    def accumulate(x):
+        total.add_((x * w).sum())
+        return x + 1
+    compiled = ag.compile(accumulate)
+    for _ in range(2):
+        with pytest.raises(CaptureError, match="total"):
+            compiled(ag.ones(3))
+
+
 def test_what_a_collection_calls_is_no_part_of_the_step():
     """Hypothesis, for one, reads the clock in gc.callbacks."""
     def callback(phase, info):

@@ -3,6 +3,9 @@
 Relies on autograd_cy's public names and tests/numeric.py; nothing relies on it.
 """
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from numeric import array, close, leaf
@@ -335,6 +338,19 @@ def test_seed_reproduces(k):
     assert not np.array_equal(array(first), array(second))
     ag.manual_seed(43)
     assert not np.array_equal(array(first), array(RANDOM[k]()))
+
+
+@pytest.mark.parametrize("view", [lambda a: a[::-1], lambda a: a[1:-1:3], lambda a: a.reshape(2, -1).T[::-2], lambda a: np.lib.stride_tricks.as_strided(a, (3, 4), (0, 8))])
+def test_copies_of_the_memory_behind_arrays(view):
+    """Deep copies copy a storage: all of what the strides reach, and no more."""
+    a = view(np.arange(100000.0))
+    t = ag.from_numpy(a)
+    np.testing.assert_array_equal(copy.deepcopy(t).numpy(), a)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(t)).numpy(), a)
+
+
+def test_an_empty_buffer():
+    assert ag.frombuffer(bytearray(), dtype=ag.float64).shape == ag.from_numpy(np.zeros(9, "u1")[1:1].view("f8")).shape == (0,)
 
 
 def test_numpys_global_state_is_left_alone():

@@ -92,6 +92,15 @@ def test_numpy_agrees(equation, shapes):
     np.testing.assert_allclose(result.numpy(), np.einsum(equation, *arrays), 1e-12, 1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_integers_keep_their_dtype(dtype):
+    a = np.full((2, 3), 100, dtype)
+    for equation in ("ij,ij->i", "ij,ij->", "ij,kj->ik", "ij,ij->ij"):
+        result = ag.einsum(equation, ag.tensor(a), ag.tensor(a)).numpy()
+        np.testing.assert_array_equal(result, np.einsum(equation, a, a))
+        assert result.dtype == dtype, equation
+
+
 def test_lists_of_subscripts():
     a, b = ag.rand(2, 3), ag.rand(3, 4)
     assert ag.allclose(ag.einsum(a, [0, 1], b, [1, 2], [0, 2]), a @ b)

@@ -371,6 +371,16 @@ def test_as_many_dimensions_as_there_may_be():
     assert len(ag.tensor_split(ag.zeros(5), 40)) == 40
 
 
+def test_as_many_dimensions_in_a_replay():
+    x = leaf(np.arange(4.0), grad=False).reshape([2] + [1] * 30 + [2])
+    i = ag.tensor([0, 0])
+    for f in (lambda x: x * 2, lambda x: x.reshape(4)[:1].reshape([1] * 32) * 3, lambda x: x[(i,) * 31]):
+        compiled = ag.compile(f)
+        for k in range(4):
+            y = (x * k).requires_grad_()
+            close(compiled(y), array(f(y)))
+
+
 # ---- made anew
 
 def test_creation_and_random_numbers():

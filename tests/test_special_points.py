@@ -37,6 +37,7 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("relu at 0", lambda x: ag.relu(x), [-1.0, 0.0, -0.0, 1.0], [0, 0, 0, 1]),
     ("leaky_relu at 0", lambda x: ag.nn.functional.leaky_relu(x, 0.1), [-1.0, 0.0, 1.0], [0.1, 0.1, 1]),
     ("elu at 0", lambda x: ag.nn.functional.elu(x), [0.0, 1.0, -INF], [1, 1, 0]),
+    ("log_ndtr far out", ag.special.log_ndtr, [-1e8, -1e4, 40.0, INF], [1e8, 1e4 + 1e-4, 0, 0]),
     ("gelu at 0", lambda x: ag.nn.functional.gelu(x), [0.0], [0.5]),
     ("silu at 0", lambda x: ag.nn.functional.silu(x), [0.0], [0.5]),
     ("abs at 0", lambda x: x.abs(), [-2.0, 0.0, -0.0, 2.0], [-1, 0, 0, 1]),

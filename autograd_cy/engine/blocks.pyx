@@ -143,7 +143,7 @@ def roll(input, shifts, dims=None):
         size = x.layout.dims[axis] if x.layout.ndim else 0
         if size:
             moves[axis] = ((moves[axis] + by[i] % size) % size + size) % size
-    return rolled(x, moves)
+    return rolled(x, moves) if x.layout.ndim else clone(x)          # without dims, the rule's shifts would say "flattened"
 
 
 # ---- repeated

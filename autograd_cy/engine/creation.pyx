@@ -124,6 +124,7 @@ cdef Tensor seen(object array):
     """A tensor on the memory of an array; None where it has another dtype, isn't aligned, or has strides that no tensor has."""
     cdef Py_buffer view
     cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t lowest = 0, highest = 0, reach
     cdef bint fits
     cdef int dtype, i
     cdef Storage* storage
@@ -135,14 +136,20 @@ cdef Tensor seen(object array):
         if view.ndim > MAX_NDIM:
             raise ValueError(f"a tensor has at most {MAX_NDIM} dimensions, got an array of {view.ndim}")
         dtype = code_of_format(view.format, view.itemsize)
-        fits = dtype >= 0 and <uintptr_t> view.buf % itemsize_of(dtype) == 0
+        fits = dtype >= 0 and (<uintptr_t> view.buf % itemsize_of(dtype) == 0 or view.len == 0)
         for i in range(view.ndim if fits else 0):
             strides[i] = view.strides[i] // view.itemsize
             fits = fits and view.strides[i] % view.itemsize == 0
+            reach = (view.shape[i] - 1) * view.strides[i]
+            lowest += min(reach, <Py_ssize_t> 0)
+            highest += max(reach, <Py_ssize_t> 0)
         if not fits:
             return None
-        storage = storage_foreign(view.buf, view.len, array)
-        return own(tensor_wrap(storage, layout_strided(view.ndim, view.shape, strides), storage.data, dtype))
+        # The memory is what the strides reach: view.len, shape times item, is something else where elements lie apart or coincide.
+        if view.len == 0:
+            lowest, highest = 0, -view.itemsize
+        storage = storage_foreign(<char*> view.buf + lowest, highest - lowest + view.itemsize, array)
+        return own(tensor_wrap(storage, layout_strided(view.ndim, view.shape, strides), <char*> view.buf, dtype))
     finally:
         PyBuffer_Release(&view)
 

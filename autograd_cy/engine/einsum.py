@@ -33,13 +33,13 @@ def operands_of(args):
     return (equation, *operands)
 
 
-def plan(equation, *shapes):
+def plan(equation, *shapes, sums=True):
     """[(function, the operand it takes, the second one or -1, what else it takes or None)]: each step adds its result to the operands.
 
-    The equation begins with a blank if the operands are integers, of which products keep the dtype and sums do not.
+    sums: whether a small sum of products may be a product and a sum, which for integers would be int64, other than matrix products.
     """
     return [(function, operands[0], operands[1] if len(operands) > 1 else -1, more or None)
-            for function, operands, more in _Plan(equation, shapes).steps]
+            for function, operands, more in _Plan(equation, shapes, sums).steps]
 
 
 def _from_lists(args):
@@ -126,10 +126,9 @@ def _product(sizes):
 class _Plan:
     """Steps: (function, which operands it takes, what else it takes); each adds its result to the list, the last is the answer."""
 
-    def __init__(self, equation, shapes):
+    def __init__(self, equation, shapes, sums):
         inputs, output = _parsed(equation, shapes)
-        self.steps, self.count = [], len(inputs)
-        self.small = 0 if equation.startswith(" ") else _SMALL
+        self.steps, self.count, self.sums = [], len(inputs), sums
         sizes = {}
         for labels, shape in zip(inputs, shapes, strict=True):
             for c, n in zip(labels, shape, strict=True):
@@ -253,7 +252,7 @@ class _Plan:
                 group.sort(key=place.__getitem__)
         if self.cost(lb) > self.cost(la):
             inner.sort(key=lb.index)
-        if not free_a and not free_b and inner and self.cost(la) <= self.small:
+        if self.sums and not free_a and not free_b and inner and self.cost(la) <= _SMALL:
             k, labels = self.elementwise(ka, la, kb, lb, [*batch, *inner])
             return self.sum(k, range(len(batch), len(labels)), len(labels)), batch
         if not inner:

@@ -151,7 +151,8 @@ def cross_rows(Tensor a, Tensor b):
 
 # ---- einsum: what einsum.py planned
 
-cdef dict plans = {}          # equation, for integers behind a blank -> [(the shapes of the operands, steps)]
+cdef dict plans = {}          # equation -> [(the shapes of the operands, steps)]
+cdef dict plans_of_integers = {}
 
 cdef enum:
     MANY_SHAPES = 16          # of one equation
@@ -175,18 +176,20 @@ cdef bint have_shapes(list operands, tuple shapes) except -1:
 
 
 cdef list steps_for(str equation, list operands):
-    cdef list known = plans.get(equation)
+    cdef bint integers = (<Tensor> operands[0]).dtype_ > FLOAT64
+    cdef dict plans_ = plans_of_integers if integers else plans
+    cdef list known = plans_.get(equation)
     if known is not None:
         for shapes, steps in known:
             if have_shapes(operands, shapes):
                 return steps
     from .einsum import plan
     shapes = tuple([x.shape for x in operands])
-    steps = plan(equation, *shapes)
+    steps = plan(equation, *shapes, sums=not integers)
     if known is None or len(known) >= MANY_SHAPES:
-        if len(plans) >= 1024:
-            plans.clear()
-        known = plans[equation] = []
+        if len(plans_) >= 1024:
+            plans_.clear()
+        known = plans_[equation] = []
     known.append((shapes, steps))
     return steps
 
@@ -213,10 +216,7 @@ def einsum(*args):
         if (<Tensor> args[i]).dtype_ != (<Tensor> args[1]).dtype_:
             raise DTypeError(f"einsum: expected operands of one dtype, got {args[1].dtype.name} and {args[i].dtype.name}")
         values.append(args[i])
-    equation = args[0]
-    if (<Tensor> values[0]).dtype_ > FLOAT64:
-        equation = " " + <str?> equation
-    for function, first, second, more in steps_for(equation, values):
+    for function, first, second, more in steps_for(args[0], values):
         a = values[<Py_ssize_t> first]
         if second >= 0:
             b = values[<Py_ssize_t> second]

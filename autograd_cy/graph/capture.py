@@ -17,7 +17,7 @@ from autograd_cy.engine.tensor import Tensor
 
 from .calls import watch_calls
 from .guards import snapshot
-from .links import attach, dependencies, has_graph, last_node, saved_addresses, strided
+from .links import attach, dependencies, has_graph, has_graph_since, last_node, saved_addresses, strided
 from .program import EXTERNAL, INPUT, Program
 from .recorder import place, user_line
 from .recording import Recording
@@ -25,6 +25,8 @@ from .trees import flatten, other_values, unflatten
 
 # What a replay can return besides tensors: values that can't change.
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, DType, Enum)
+
+_NEW_HISTORY = ": a replay would not change the argument's graph. Write to a clone() and return it"
 
 _one_at_a_time = threading.RLock()       # the kernels' table leads through one recorder: another thread's capture waits
 
@@ -71,9 +73,12 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
             result = fn(*args, **kwargs)
         except RuntimeError as error:
             if substituted and "leaf tensor that requires gradients can't be changed in place" in str(error):
-                raise CaptureError(f"the captured call writes to an argument in place, at {place(user_line())}: a replay would not change "
-                                   f"the argument's graph. Write to a clone() and return it") from error
+                raise CaptureError(f"the captured call writes to an argument in place, at {place(user_line())}{_NEW_HISTORY}") from error
             raise
+        for t in arguments:                       # they were leaves
+            if has_graph_since(t, since):
+                raise CaptureError(f"the captured call writes what requires gradients to an argument in place, at {t.grad_fn.line}"
+                                   f"{_NEW_HISTORY}")
         tensors, tree = flatten(result)
         numbers = [k for k, t in enumerate(tensors) if t.requires_grad and has_graph(t)]
         if numbers and not recording.went_back:
@@ -85,6 +90,10 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
             raise CaptureError(f"the captured step returns {type(value).__name__} objects; a replay can return tensors and plain values "
                                f"only, alone or in tuples, lists and dicts")
     names = guards.tensors()
+    for name, t in names:
+        if has_graph_since(t, since):
+            raise CaptureError(f"the captured call writes what requires gradients to {name} in place, at {t.grad_fn.line}: a replay would "
+                               f"not change its graph. Return the new value, or write that of detach()")
     recording.give_names(names)
     number = {id(t): k for k, t in enumerate(arguments)}
     leaves = tuple((number.get(id(leaf), leaf), None if leaf.grad is None else recording.view_of(leaf.grad))

@@ -35,6 +35,11 @@ def has_graph(Tensor t not None):
     return t.node != NULL and not (<Node> t.node).released
 
 
+def has_graph_since(Tensor t not None, long long since):
+    """Whether such an operation made it, or wrote into it, after `since`."""
+    return has_graph(t) and (<Node> t.node).seq > since
+
+
 def dependencies(outputs, long long since, known=()):
     """(leaves, older): the leaf tensors that the outputs' graph reaches, in a fixed order, and the first node it reaches that was
     made up to `since`. The graph behind the tensors in `known` is not entered."""

@@ -13,7 +13,7 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from autograd_cy.array.dtype cimport itemsize_of
+from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport Layout, layout_strided
 from autograd_cy.array.storage cimport (
     Storage, UntypedStorage, storage_decref, storage_incref, storage_new,
@@ -23,6 +23,7 @@ from autograd_cy.engine.updates cimport CountedState
 from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
 from autograd_cy.kernels.table cimport BLOCK, K, MAX_ARRAYS, AdamNumbers, Array, Link, Moments, Operand
 
+from autograd_cy.array.errors import ShapeError
 from autograd_cy.graph.lowering import lower
 from autograd_cy.graph.program import CONSTANT, EXTERNAL, LOCAL
 from autograd_cy.kernels.table import routine_error
@@ -31,7 +32,6 @@ from autograd_cy.ops.chains import LOAD, STORE
 cdef enum:
     MAX_OPERANDS = 6          # of a map
     MAX_CHAIN = 32            # maps, as in lowering.py
-    MAX_RANK = 16
 
 cdef Py_ssize_t CHAIN_LOAD = LOAD, CHAIN_STORE = STORE
 
@@ -304,8 +304,8 @@ cdef class Instance:
 
     def tensor(self, view, dims=None, Py_ssize_t step=0):
         """A tensor on the memory of a buffer; with dims=(n,), of n results that lie `step` bytes apart."""
-        cdef Py_ssize_t shape[MAX_RANK]
-        cdef Py_ssize_t strides[MAX_RANK]
+        cdef Py_ssize_t shape[MAX_NDIM + 1]
+        cdef Py_ssize_t strides[MAX_NDIM + 1]
         cdef Py_ssize_t index = self.machine.index[view.buffer]
         cdef Storage* storage = self.storages[index]
         cdef Layout* layout
@@ -313,6 +313,8 @@ cdef class Instance:
         cdef int n = 0
         if dims is not None:
             shape[0], strides[0], n = dims[0], step // itemsize_of(view.dtype), 1
+        if len(view.shape) > MAX_NDIM:
+            raise ShapeError(f"a tensor has at most {MAX_NDIM} dimensions, got {len(view.shape)}")
         for size, stride in zip(view.shape, view.strides, strict=True):
             shape[n], strides[n] = size, stride
             n += 1
@@ -563,7 +565,7 @@ cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
     """Run one step; -1, or what went wrong: the element that a check refused, the status of a routine."""
     cdef Py_ssize_t* a = s.ints
     cdef char** p = s.p
-    cdef const long long* indices[MAX_RANK]
+    cdef const long long* indices[MAX_NDIM]
     cdef Py_ssize_t k
     if s.kind == LOOP:
         s.loop(s.n, p, s.numbers)

@@ -51,7 +51,7 @@ _NAMES = (
     "cross_entropy_back",
     "band", "cofactor", "cross_rows", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again",
     "solve_triangular", "svd",
-    "xlogy", "zeta", "i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0",
+    "xlogy", "zeta", "erfcx", "i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0",
     "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai", "airy_derivative",
     "diagonal", "diagonal_back", "unfold_back", "triangle", "stack", "unbind", "flip", "roll", "pad", "scatter_zero", "scatter_kept",
     "index_kept", "scatter_dx", "scatter_dv", "embedding_back",
