@@ -5,11 +5,17 @@ Modules of loops (LEVELLED) are compiled once per instruction-set level from the
 The elementwise loops are first generated from the table of operations (autograd_cy/ops).
 Modules are linked into few libraries, `_compiled` and one per level (autograd_cy/library.h).
 
-What keeps the installed size down, in kB of 58 modules that took 5,670: loops for whole vectors only, with few variants
-(kernels/padding.h, ops/codegen.py) -750; few libraries instead of one per module -680; functions of rows from a list -50; -fno-plt -40;
-no signatures in docstrings -30; -fno-tree-vectorize where there is nothing to vectorise -20. Tried, and not worth it:
--fno-inline-functions and -fno-inline-small-functions (10 each), blocks in simple order (1), -Os for reduce, shape, losses and updates
-(150, but 20 to 50 % slower).
+What keeps the installed size down, in kB: a package of 58 modules was 5,670 before, and 6,400 when it had grown by half.
+First: loops for whole vectors only, with few variants (kernels/padding.h, ops/codegen.py) -750; few libraries instead of one per module
+-680; functions of rows from a list -50; -fno-plt -40; no signatures in docstrings -30; -fno-tree-vectorize where there is nothing to
+vectorise -20. Then: v4 only where it gains (WIDE) -430; a package optimised as a whole (WHOLE) -200; formulas once each in the baseline
+(kernels/vecmath.h) -75; cold modules without short cuts (SHORT_CUTS_OFF) -60; the rest of loops by single elements (LEAN_LOOPS) -45;
+no generators for messages -40; numbers of rows by a C function -40.
+Tried, and not worth it: -fno-inline-functions and -fno-inline-small-functions (10 each), blocks in simple order (1); -Os for all modules
+(350; a step of XOR 12 % slower, views and reductions 15), also with inlining of small functions, blocks in order and no string
+instructions (10 % slower); --param=inline-unit-growth=10 for joins, reductions, losses and the replay (75; a replay 9 % slower); no
+small products with 512 bits (160; XOR 1.5 % slower here, and more where vectors of 512 bits are not two of 256); identical code folded
+by gold (130 without WHOLE).
 """
 
 import os
@@ -114,6 +120,12 @@ WARM = {f"autograd_cy.{name}" for name in (
     "engine.blocks", "engine.gather", "engine.index", "engine.joins", "engine.named_products", "engine.routines", "engine.scans",
     "graph.links", "kernels.lapack", "kernels.spectral")}
 INLINING = ["--param=max-inline-insns-size=8"] if GCC else []
+# Cython's shortcuts that save nanoseconds and are written out wherever they are used: remembered globals, bound methods taken apart, digits
+# of integers. Of cold and warm modules a sixteenth.
+SHORT_CUTS_OFF = [f"-DCYTHON_{name}=0" for name in ("USE_DICT_VERSIONS", "UNPACK_METHODS", "USE_PYLONG_INTERNALS")]
+# A package (not a build in place, whose every link would take a minute) is optimised as a whole: functions that Cython writes into each
+# module become one.
+WHOLE = ["-flto"] if GCC and LINUX and not PROBES and not SANITIZE else []
 
 
 def optimisation(name, level=None):
@@ -126,9 +138,9 @@ def optimisation(name, level=None):
         return [*LOOPS_LEVEL, *LEAN_LOOPS] if name in ("loops", "casts", "windows") else LOOPS_LEVEL
     if name in VECTORISED:
         return LOOPS_LEVEL
-    if name in WARM:
-        return ["-Os", *INLINING]
-    return ["-Os"] if name in COLD else ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
+    if name in WARM or name in COLD:
+        return ["-Os", *(INLINING if name in WARM else []), *SHORT_CUTS_OFF]
+    return ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
 
 
 def write_if_changed(path, text):
@@ -195,16 +207,18 @@ def translated(extensions, **directives):
 class Library(Extension):
     """A shared library with all the modules `parts`, each compiled with flags of its own (autograd_cy/library.h)."""
 
-    def __init__(self, name, parts):
+    def __init__(self, name, parts, flags=()):
         short = name.rpartition(".")[2]
         listed = " ".join(f'X("{part.name}", {self.function(part)})' for part in parts)
         source = GENERATED / f"{short}.c"
         for part in parts:
             part.define_macros = [("PyInit_" + part.name.rpartition(".")[2], self.function(part))]
+            part.extra_compile_args += flags
         write_if_changed(ROOT / source, f'#define LIBRARY {short}\n#define MODULES(X) {listed}\n#include "library.h"\n')
         self.parts = [*parts, Extension(name, [str(source)], include_dirs=[str(PACKAGE)], depends=[str(PACKAGE / "library.h")],
                                         extra_compile_args=["-Os", *FLAGS])]
-        super().__init__(name, [source for part in self.parts for source in part.sources], extra_link_args=LINK)
+        super().__init__(name, [source for part in self.parts for source in part.sources], extra_link_args=[
+            *LINK, *(f"{flag}={os.cpu_count() or 1}" for flag in flags)])
 
     @staticmethod
     def function(part):
@@ -244,4 +258,4 @@ libraries = []
 for level in LEVELS:
     libraries.append(Library(f"autograd_cy.kernels._{level}", [m for m in modules if m.name.startswith(f"autograd_cy.kernels._{level}_")]))
     modules = [m for m in modules if m not in libraries[-1].parts]
-setup(ext_modules=[Library("autograd_cy._compiled", modules), *libraries], cmdclass={"build_ext": BuildLibraries})
+setup(ext_modules=[Library("autograd_cy._compiled", modules, WHOLE), *libraries], cmdclass={"build_ext": BuildLibraries})

@@ -151,9 +151,11 @@ from .engine.joins import (
     unbind as unbind,
 )
 from .engine.methods import (
-    broadcast_to as broadcast_to,
     div as div,
     from_dlpack as from_dlpack,
+)
+from .engine.shape import (
+    broadcast_to as broadcast_to,
 )
 from .engine.linear_names import (
     cholesky as cholesky,
@@ -336,51 +338,59 @@ from .engine.elementwise import trunc as _trunc
 from .engine.elementwise import ge as _ge
 from .engine.elementwise import le as _le
 from .engine.elementwise import sign as _sign
-from .engine.methods import sub as _sub
+from .engine.elementwise import sub as _sub
 from .engine.methods import div as _div
 from .engine.shape import transpose as _transpose
 from .engine.joins import cat as _cat
 from .engine.choose import clamp as _clamp
 from .engine.joins import split as _split
 from .engine.shape import movedim as _movedim
-from .engine.arrange import vstack as _vstack
+from .engine.joins import vstack as _vstack
 
 from .engine.arrange import (
-    atleast_1d as atleast_1d,
-    atleast_2d as atleast_2d,
-    atleast_3d as atleast_3d,
     block_diag as block_diag,
     broadcast_shapes as broadcast_shapes,
-    broadcast_tensors as broadcast_tensors,
     cartesian_prod as cartesian_prod,
-    column_stack as column_stack,
     combinations as combinations,
-    diag as diag,
-    diag_embed as diag_embed,
     diagflat as diagflat,
     diagonal_scatter as diagonal_scatter,
     dsplit as dsplit,
-    dstack as dstack,
-    flip as flip,
     fliplr as fliplr,
     flipud as flipud,
     hsplit as hsplit,
-    hstack as hstack,
-    meshgrid as meshgrid,
-    ravel as ravel,
     repeat_interleave as repeat_interleave,
-    roll as roll,
-    rot90 as rot90,
     select_scatter as select_scatter,
     slice_scatter as slice_scatter,
-    tensor_split as tensor_split,
-    tile as tile,
-    tril as tril,
     tril_indices as tril_indices,
-    triu as triu,
     triu_indices as triu_indices,
     vsplit as vsplit,
+)
+from .engine.joins import (
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    broadcast_tensors as broadcast_tensors,
+    column_stack as column_stack,
+    dstack as dstack,
+    hstack as hstack,
+    meshgrid as meshgrid,
+    tensor_split as tensor_split,
     vstack as vstack,
+)
+from .engine.windows import (
+    diag as diag,
+    diag_embed as diag_embed,
+    tril as tril,
+    triu as triu,
+)
+from .engine.blocks import (
+    flip as flip,
+    roll as roll,
+    rot90 as rot90,
+    tile as tile,
+)
+from .engine.shape import (
+    ravel as ravel,
 )
 from .engine.gather import (
     index_add as index_add,

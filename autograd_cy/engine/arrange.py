@@ -142,6 +142,34 @@ def combinations(input, r=2, with_replacement=False):
     return shape.reshape(index_select(input, 0, creation.tensor(places)), (len(places) // r, r))
 
 
+# ---- cut
+
+def _split(name, least, axis):
+    def split(input, indices_or_sections):
+        if need_tensor(input, name).ndim < least:
+            raise RuntimeError(f"{name}: expected at least {least} dimensions, got shape {input.shape}")
+        along, parts = axis if input.ndim > axis else 0, indices_or_sections
+        if hasattr(parts, "__index__") and not isinstance(parts, Tensor) and (parts < 1 or input.shape[along] % parts):
+            raise RuntimeError(f"{name}: dim {along} of shape {input.shape} does not divide into {parts} equal parts")
+        return joins.tensor_split(input, parts, along)
+    split.__name__ = split.__qualname__ = name
+    split.__doc__ = f"Views along dimension {axis}: so many of equal size, or cut before the given places."
+    return split
+
+
+hsplit, vsplit, dsplit = _split("hsplit", 1, 1), _split("vsplit", 2, 0), _split("dsplit", 3, 2)
+
+
+def output_shapes(attrs, shape):
+    """The shapes of the outputs of a node that has several: of `pieces` (sizes, dim), `unbind` (count, dim), or as it says itself."""
+    if len(attrs) == 1:
+        return attrs[0]
+    sizes, dim = attrs
+    if isinstance(sizes, int):
+        return [(*shape[:dim], *shape[dim + 1:])] * sizes
+    return [(*shape[:dim], size, *shape[dim + 1:]) for size in sizes]
+
+
 # ---- diagonals and triangles
 
 def diagflat(input, offset=0):
@@ -169,12 +197,12 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 
 def tril_(self, diagonal=0):
     """In place: zeros above a diagonal."""
-    return self.copy_(blocks.tril(self, diagonal))
+    return self.copy_(windows.tril(self, diagonal))
 
 
 def triu_(self, diagonal=0):
     """In place: zeros below a diagonal."""
-    return self.copy_(blocks.triu(self, diagonal))
+    return self.copy_(windows.triu(self, diagonal))
 
 
 def _triangle_indices(name, indices):

@@ -1,7 +1,7 @@
-# Copies made of blocks of their input: turned, rolled, repeated, padded, triangles.
+# Copies made of blocks of their input: turned, rolled, repeated, padded.
 #
-# Relies on array, shape, record, kernels (copies of strided blocks; moving.triangle). arrange.py adds what is made of these; rules
-# call flip, roll, padded and triangle; methods.py makes most of them methods.
+# Relies on array, shape, record. arrange.py adds what is made of these; rules call flip, roll and padded; methods.py makes most of them
+# methods.
 #
 # Each is one node whose attributes are integers: composed of views and copies it would be four to ten.
 
@@ -10,31 +10,25 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
-from autograd_cy.array.layout cimport (
-    Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_dense_like, layout_view, strides_of,
-)
+from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_dense_like, strides_of
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.node cimport EDGE_WORDS, Node, attributes_of
-from autograd_cy.engine.operands cimport GRAIN, Operand_, contiguous_of, read_operand, write_number
+from autograd_cy.engine.operands cimport Operand_, read_operand, write_number
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport (
     axis_of, copy_block, made, made_of, make_quick, narrowed, need_tensor, own, read_dims, read_shape, reshape_to, sizes_from, transposed,
 )
 from autograd_cy.engine.tensor cimport Tensor, tensor_new
-from autograd_cy.kernels.table cimport Array, K
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.creation import full
 from autograd_cy.engine.shape import clone
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
 cdef extern from "Python.h":
     bint PyIndex_Check(object o) noexcept
-    Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1         # NULL: what is too large is cut to what there is
 
-cdef int FLIP = OPCODES["flip"], ROLL = OPCODES["roll"], REPEAT = OPCODES["repeat"], INTERLEAVE = OPCODES["repeat_interleave"]
-cdef int TRIANGLE = OPCODES["triangle"], PAD = OPCODES["pad"], BORDER = OPCODES["border"]
-cdef int TRIANGLE_ROUTINE = routine_number("moving.triangle")
+cdef int FLIP = row_number("flip"), ROLL = row_number("roll"), REPEAT = row_number("repeat"), INTERLEAVE = row_number("repeat_interleave")
+cdef int PAD = row_number("pad"), BORDER = row_number("border")
 cdef Py_ssize_t MOST = <Py_ssize_t> 1 << 58           # elements of a tensor
 
 
@@ -390,58 +384,6 @@ def pad(input, pad, str mode="constant", value=None):
     return clone(out) if out is x else out
 
 
-# ---- triangles
-
-def triangle(Tensor x, diagonal, bint lower):
-    """x with zeros above (lower) or below a diagonal of its last two dimensions."""
-    cdef Array arrays[2]
-    cdef Py_ssize_t shape[3]
-    cdef Py_ssize_t strides[3]
-    cdef Py_ssize_t out_strides[3]
-    cdef Py_ssize_t ints[2]
-    cdef int ndim = x.layout.ndim
-    cdef Layout* layout
-    cdef Layout* seen
-    cdef Tensor out
-    cdef Tensor a = x
-    if ndim < 2:
-        raise ShapeError(f"{'tril' if lower else 'triu'}: expected at least 2 dimensions, got shape {x.shape}")
-    layout = layout_contiguous_like(x.layout)
-    out = own(tensor_new(layout, x.dtype_))
-    layout_decref(layout)
-    shape[1], shape[2] = x.layout.dims[ndim - 2], x.layout.dims[ndim - 1]
-    ints[0], ints[1] = max(-shape[1], min(PyNumber_AsSsize_t(diagonal, NULL), shape[2])), lower
-    if x.layout.numel:
-        shape[0] = x.layout.numel // (shape[1] * shape[2])
-        strides[0], strides[1], strides[2] = 0, strides_of(x.layout)[ndim - 2], strides_of(x.layout)[ndim - 1]
-        if ndim > 2:
-            seen = layout_view(x.layout, 3, shape)
-            if seen == NULL:
-                a = own(contiguous_of(x))
-                seen = layout_contiguous(3, shape)
-            strides[0], strides[1], strides[2] = strides_of(seen)[0], strides_of(seen)[1], strides_of(seen)[2]
-            layout_decref(seen)
-        out_strides[0], out_strides[1], out_strides[2] = shape[1] * shape[2], shape[2], 1
-        arrays[0].data, arrays[0].dtype, arrays[0].ndim, arrays[0].shape, arrays[0].strides = out.data, x.dtype_, 3, shape, out_strides
-        arrays[1].data, arrays[1].dtype, arrays[1].ndim, arrays[1].shape, arrays[1].strides = a.data, x.dtype_, 3, shape, strides
-        if x.layout.numel < GRAIN:
-            K.routine(TRIANGLE_ROUTINE, arrays, 2, ints, 0, NULL)
-        else:
-            with nogil:
-                K.routine(TRIANGLE_ROUTINE, arrays, 2, ints, 0, NULL)
-    return made_of(x, out, TRIANGLE, 2, ints)
-
-
-def tril(input, diagonal=0):
-    """The matrices of the last two dimensions with zeros above a diagonal."""
-    return triangle(need_tensor(input, "tril"), diagonal, True)
-
-
-def triu(input, diagonal=0):
-    """The matrices of the last two dimensions with zeros below a diagonal."""
-    return triangle(need_tensor(input, "triu"), diagonal, False)
-
-
 make_quick(flip, flipped)
 make_quick(repeat, repeated)
 make_quick(tile, tiled)
@@ -466,10 +408,8 @@ cdef int turned_backward(Node node, PyObject** grads, PyObject** result) except 
         out = flip_dims(g, n, back)
     elif node.opcode == ROLL:
         out = rolled(g, back)
-    elif node.opcode == PAD:
-        out = pad_by(g, back, 0)
     else:
-        out = triangle(g, ints[0], ints[1])
+        out = pad_by(g, back, 0)
     Py_INCREF(out)
     result[0] = <PyObject*> out
     return 0
@@ -509,5 +449,5 @@ cdef int repeated_backward(Node node, PyObject** grads, PyObject** result) excep
     return 0
 
 
-backwards[FLIP] = backwards[ROLL] = backwards[PAD] = backwards[TRIANGLE] = turned_backward
+backwards[FLIP] = backwards[ROLL] = backwards[PAD] = turned_backward
 backwards[REPEAT] = backwards[INTERLEAVE] = repeated_backward

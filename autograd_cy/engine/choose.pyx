@@ -11,6 +11,7 @@ from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_
 from autograd_cy.engine.dispatch cimport inplace as binary_
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.operands cimport Operand_, common_dtype, read_operand
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
 
@@ -18,12 +19,12 @@ from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.engine import elementwise as rows
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.shape import convert
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int ADD = OPCODES["add"], SUB = OPCODES["sub"], WHERE = OPCODES["where"], CLAMP = OPCODES["clamp"], POW = OPCODES["pow"]
-cdef int LOGIT = OPCODES["logit"], NAN_TO_NUM = OPCODES["nan_to_num"], PRELU = OPCODES["prelu"], ISCLOSE = OPCODES["isclose"]
-cdef int POLYGAMMA = OPCODES["polygamma"], TRIGAMMA = OPCODES["trigamma"], CELU = OPCODES["celu"], HARDTANH = OPCODES["hardtanh"]
-cdef int GELU = OPCODES["gelu"], GELU_TANH = OPCODES["gelu_tanh"], NORMAL_CDF = OPCODES["normal_cdf"]
+cdef int ADD = row_number("add"), SUB = row_number("sub"), WHERE = row_number("where"), CLAMP = row_number("clamp"), POW = row_number("pow")
+cdef int LOGIT = row_number("logit"), NAN_TO_NUM = row_number("nan_to_num"), PRELU = row_number("prelu"), ISCLOSE = row_number("isclose")
+cdef int POLYGAMMA = row_number("polygamma"), TRIGAMMA = row_number("trigamma"), CELU = row_number("celu")
+cdef int HARDTANH = row_number("hardtanh"), GELU = row_number("gelu"), GELU_TANH = row_number("gelu_tanh")
+cdef int NORMAL_CDF = row_number("normal_cdf")
 cdef extern from "float.h":
     double FLT_MAX, DBL_MAX
 

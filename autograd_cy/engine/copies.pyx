@@ -19,6 +19,7 @@ from autograd_cy.engine.operands cimport (
     Operand_, as_operand_tensor, copy_into, copy_of, default_dtype, read_operand, write_number,
 )
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, is_tensor, tensor_wrap, watch
 from autograd_cy.kernels.table cimport K, escape, recording
@@ -26,9 +27,8 @@ from autograd_cy.kernels.table cimport K, escape, recording
 from autograd_cy.array.dtypes import DType, as_dtype
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.shape import clone, convert, slice_axes
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int COPY = OPCODES["copy"]
+cdef int COPY = row_number("copy")
 
 
 cdef object without_repeats(Tensor a):

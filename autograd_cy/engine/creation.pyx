@@ -186,7 +186,7 @@ cdef Tensor copied_from(object array, int dtype):
     if source is None:
         source = seen(np.array(array, dtype=array.dtype.newbyteorder("=")))
     if source is None:
-        raise TypeError(f"no dtype for NumPy's {array.dtype}; the dtypes are {', '.join(d.name for d in DTYPES)}")
+        raise TypeError(f"no dtype for NumPy's {array.dtype}; the dtypes are {', '.join([d.name for d in DTYPES])}")
     return constant(source, source.dtype_ if dtype < 0 else dtype)
 
 
@@ -205,7 +205,7 @@ cdef object array_from_sequence(object data):
     if array.dtype.kind == "O":
         if all([isinstance(v, int) for v in array.flat]):
             raise ValueError("tensor: an integer is too large for int64")
-        raise TypeError(f"tensor: can't make a number of {next(type(v).__name__ for v in array.flat if not isinstance(v, (int, float)))}")
+        raise TypeError(f"tensor: can't make a number of {[type(v).__name__ for v in array.flat if not isinstance(v, (int, float))][0]}")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"tensor: can't make numbers of {array.dtype}")
     return array
@@ -253,7 +253,7 @@ def tensor(data, *, dtype=None, requires_grad=False, device=None):
             escape("tensor() of an array")
         array = np.asarray(data)
         if array.dtype.name not in NUMPY_NAMES and array.dtype.kind not in "fiub":
-            raise TypeError(f"tensor: no dtype for NumPy's {array.dtype}; the dtypes are {', '.join(d.name for d in DTYPES)}")
+            raise TypeError(f"tensor: no dtype for NumPy's {array.dtype}; the dtypes are {', '.join([d.name for d in DTYPES])}")
         return finish(copied_from(array, code_of(dtype, -1)), requires_grad)
     if not isinstance(data, (int, float, list, tuple, range)):
         if isinstance(data, (str, bytes, dict, set)) or not hasattr(data, "__len__"):

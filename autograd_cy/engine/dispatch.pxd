@@ -24,6 +24,7 @@ cdef struct OpInfo:
     unsigned char direct[6]   # the dtype is computed in as it is
     unsigned char bool_result
     unsigned char bool_first  # input 0 is a mask
+    unsigned char careful     # some integers are refused: zero divisors, negative exponents
 
 cdef OpInfo OPS[MAX_OPS]
 

@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM, N_DTYPES, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, N_DTYPES, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, DENSE, OVERLAPPING, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref,
     layout_dense_like, layout_incref, layout_scalar, same_layout, same_shape, shape_tuple, strides_of,
@@ -65,6 +65,7 @@ def _fill_ops():
         OPS[opcode].loop = ops.loop_id(row.name)
         OPS[opcode].bool_result = row.result == "bool"
         OPS[opcode].bool_first = row.types.get(row.inputs[0]) == "bool"
+        OPS[opcode].careful = row.name in ("floor_divide", "remainder", "fmod", "pow")
         for i in range(N_DTYPES):
             OPS[opcode].direct[i] = codes[row.dtypes][i]
         places = {name: i for i, name in enumerate((*row.inputs, "y"))} | {"g": -1}
@@ -131,7 +132,7 @@ cdef Layout* output_layout(int opcode, int n, Operand_* args) except NULL:
 
 
 cdef int raise_shapes(int opcode, int n, Operand_* args) except -1:
-    shapes = " and ".join(str((<object> args[i].tensor).shape) for i in range(n) if args[i].tensor != NULL)
+    shapes = " and ".join([str((<object> args[i].tensor).shape) for i in range(n) if args[i].tensor != NULL])
     raise ShapeError(f"{NAMES[opcode]}: shapes {shapes} do not broadcast against each other")
 
 
@@ -237,8 +238,25 @@ cdef inline int plain_number(PyObject* o, double* value) noexcept:
 
 
 cdef inline bint small_dense(OpInfo* info, Tensor x) noexcept:
-    """Whether the row computes in x's floating-point dtype, and its loop may run over the memory as it lies without ado."""
-    return x.dtype_ <= FLOAT64 and info.direct[x.dtype_] and x.layout.flags & DENSE and x.layout.numel < GRAIN
+    """Whether the row computes in x's dtype, and its loop may run over the memory as it lies without ado."""
+    return (x.dtype_ <= FLOAT64 or x.dtype_ != BOOL and not info.careful) and info.direct[x.dtype_] and x.layout.flags & DENSE \
+        and x.layout.numel < GRAIN
+
+
+cdef inline char* number_as(int dtype, double* number, int kind) noexcept:
+    """The number in place as an element of this dtype; NULL for a float among integers."""
+    if dtype == FLOAT32:
+        (<float*> number)[0] = <float> number[0]
+    elif dtype != FLOAT64:
+        if kind != SAVED_INT:
+            return NULL
+        if dtype == INT64:
+            (<long long*> number)[0] = <long long> number[0]
+        elif dtype == INT32:
+            (<int*> number)[0] = <int> <long long> number[0]
+        else:
+            (<unsigned char*> number)[0] = <unsigned char> <long long> number[0]
+    return <char*> number
 
 
 cdef struct Dense:            # operands whose loop runs over the memory as it lies
@@ -299,7 +317,7 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
     for i in range(first, n):
         if is_tensor(args[i]) and (d.like == NULL or (<Tensor> args[i]).layout.ndim > (<Tensor> d.like).layout.ndim):
             d.like = args[i]
-    if d.like == NULL or not small_dense(info, <Tensor> d.like):
+    if d.like == NULL or (<Tensor> d.like).dtype_ > FLOAT64 or not small_dense(info, <Tensor> d.like):
         return False
     full, dtype = (<Tensor> d.like).layout, (<Tensor> d.like).dtype_
     few = full.numel <= FEW
@@ -565,7 +583,7 @@ cdef PyObject* unary_with(int opcode, PyObject* x, const double* attrs) except N
 cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
     cdef OpInfo* info = &OPS[opcode]
     cdef PyObject* args[2]
-    cdef PyObject* out
+    cdef PyObject* out = NULL
     cdef double number
     cdef int kind
     if is_tensor(a):
@@ -580,11 +598,13 @@ cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
             if small_dense(info, <Tensor> a):
                 kind = plain_number(b, &number)
                 if kind >= 0:
-                    return binary_number(opcode, info, <Tensor> a, 1, number, kind)
-    elif is_tensor(b) and small_dense(info, <Tensor> b) and K.loops[info.loop][(<Tensor> b).dtype_][FIRST_SCALAR] != NULL:
+                    out = binary_number(opcode, info, <Tensor> a, 1, number, kind)
+    elif is_tensor(b) and small_dense(info, <Tensor> b):
         kind = plain_number(a, &number)
         if kind >= 0:
-            return binary_number(opcode, info, <Tensor> b, 0, number, kind)
+            out = binary_number(opcode, info, <Tensor> b, 0, number, kind)
+    if out != NULL:
+        return out
     args[0], args[1] = a, b
     return elementwise(opcode, 2, args, NULL, NO_REDUCTION)
 
@@ -613,15 +633,19 @@ cdef inline PyObject* binary_dense(int opcode, OpInfo* info, Tensor x, Tensor y)
     return out
 
 
-cdef PyObject* binary_number(int opcode, OpInfo* info, Tensor x, int at, double number, int kind) except NULL:
-    """The fast path for a dense floating-point tensor and a Python number, which is operand `at`."""
-    cdef PyObject* out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
+cdef PyObject* binary_number(int opcode, OpInfo* info, Tensor x, int at, double number, int kind) except? NULL:
+    """The fast path for a dense tensor and a Python number, which is operand `at`; NULL: not that way."""
+    cdef PyObject* out
     cdef PyObject* node
-    cdef float single = <float> number
+    cdef double element = number
+    cdef int variant = LAST_SCALAR if at else FIRST_SCALAR
     cdef char* p[3]
-    p[0], p[2 - at] = (<Tensor> out).data, x.data
-    p[1 + at] = <char*> &single if x.dtype_ == FLOAT32 else <char*> &number
-    run_loop(info.loop, x.dtype_, LAST_SCALAR if at else FIRST_SCALAR, x.layout.numel, p, NULL)
+    p[1 + at], p[2 - at] = number_as(x.dtype_, &element, kind), x.data
+    if p[1 + at] == NULL or K.loops[info.loop][x.dtype_][variant] == NULL:
+        return NULL
+    out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
+    p[0] = (<Tensor> out).data
+    run_loop(info.loop, x.dtype_, variant, x.layout.numel, p, NULL)
     if wants_grad(x) and info.dloop[1 - at] >= 0 and grad_enabled():
         node = node_new(opcode, 2, info.need[1 - at] | 1 << at)
         set_edge(&(<Node> node).edges[1 - at], x)

@@ -20,6 +20,7 @@ from autograd_cy.engine.node cimport Edge, Node, Owned, node_description, node_n
 from autograd_cy.engine.record cimport (
     link_through_conversion, refuse_inplace, rewrite_history_as, saved_or_raise, set_base, set_edge, set_history, wants_grad,
 )
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport CUSTOM_VIEW, Tensor, graph_make_cyclic, tensor_alias
 from autograd_cy.kernels.table cimport recorder
 
@@ -28,9 +29,8 @@ import inspect
 
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.hooks import packed_value, unpacked_value
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int CUSTOM = OPCODES["custom"]
+cdef int CUSTOM = row_number("custom")
 
 
 cdef object owned(PyObject* o):
@@ -676,7 +676,7 @@ def custom_op(function):
     """
     if not callable(function):
         raise TypeError(f"custom_op: expected a function, got {type(function).__name__}")
-    name = "".join(part[:1].upper() + part[1:] for part in getattr(function, "__name__", "custom").strip("<>").split("_"))
+    name = "".join([part[:1].upper() + part[1:] for part in getattr(function, "__name__", "custom").strip("<>").split("_")])
 
     @functools.wraps(function)
     def operation(*args, **kwargs):

@@ -1,6 +1,8 @@
 # Elements chosen and written by an index along one dimension: gather, index_select, embedding; scatter, scatter_add, scatter_reduce,
 # index_add, index_copy, index_fill.
 #
+# Above 500 lines because all of them share few checks and two routines, and another module would add 40 kB.
+#
 # Relies on array, kernels/moving, routines, shape, record. methods.py puts the functions into Tensor; the rules of the table call gather
 # and put. An index of one dimension (index_select ...) is an index of the whole shape that repeats itself, with stride 0.
 
@@ -13,15 +15,17 @@ from autograd_cy.array.layout cimport (
     OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand, layout_incref, layout_strided,
     same_shape, strides_of,
 )
+from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
-from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, wants_grad
+from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, unpack, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport axis_of, narrowed, need_tensor, own, read_shape, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import ShapeError
+from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.shape import expand, reshape
 
 cdef int GATHER = row_number("gather"), PUT = row_number("put"), EMBEDDING = row_number("embedding")
@@ -197,11 +201,25 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return embedding_row(w, input, padding_idx, bool(scale_grad_by_freq))
 
 
+cdef Tensor repeated(Tensor index, Py_ssize_t cols):
+    """An index of rows, once for each column."""
+    cdef Py_ssize_t shape[2]
+    cdef Py_ssize_t strides[2]
+    shape[0], shape[1], strides[0], strides[1] = index.layout.numel, cols, 1, 0
+    return own(tensor_alias(index, layout_strided(2, shape, strides), index.data))
+
+
+cdef Tensor as_rows(Tensor x, Py_ssize_t cols):
+    """A contiguous tensor as a matrix."""
+    cdef Py_ssize_t shape[2]
+    shape[0], shape[1] = x.layout.numel // max(cols, 1), cols
+    return own(tensor_alias(x, layout_contiguous(2, shape), x.data))
+
+
 def embedding_row(Tensor weight, object given, object padding, object scale):
     """weight[index]: rows of a matrix, for any shape of the index."""
     cdef Tensor index = own(contiguous_of(int64_index(given, "embedding")))
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[2]
     cdef PyObject* arrays[3]
     cdef PyObject* inputs[2]
     cdef Py_ssize_t axis = 0
@@ -219,9 +237,7 @@ def embedding_row(Tensor weight, object given, object padding, object scale):
     out = own(tensor_new(layout, weight.dtype_))
     layout_decref(layout)
     if out.layout.numel:
-        shape[0], shape[1], strides[0], strides[1] = index.layout.numel, weight.layout.dims[1], 1, 0
-        places = own(tensor_alias(index, layout_strided(2, shape, strides), index.data))
-        rows = own(tensor_alias(out, layout_contiguous(2, shape), out.data))
+        places, rows = repeated(index, shape[ndim]), as_rows(out, shape[ndim])
         arrays[0], arrays[1], arrays[2] = <PyObject*> rows, <PyObject*> weight, <PyObject*> places
         run_routine(GATHER_ROUTINE, arrays, 1, &axis)
     inputs[0], inputs[1] = <PyObject*> weight, <PyObject*> index
@@ -243,6 +259,34 @@ cdef int write(Tensor out, Tensor places, Tensor v, int axis, int kind) except -
     if p.layout.numel:
         run_routine(SCATTER_ROUTINE, arrays, 2, ints)
     return 0
+
+
+cdef int added_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """gather and embedding: g added into zeros where it came from."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Tensor places = own(unpack(node, 1, False))
+    cdef tuple attrs = <tuple> node.attrs
+    cdef Layout* layout = layout_contiguous_like(node.edges[0].layout)
+    cdef Tensor out = own(tensor_new(layout, g.dtype_))
+    cdef Py_ssize_t cols
+    layout_decref(layout)
+    set_to_zero(out)
+    if node.opcode == GATHER:
+        write(out, places, g, attrs[0], ADD)
+    elif attrs[1]:
+        out = rule_gradient(node, g)
+    else:
+        cols = out.layout.dims[1]
+        if places.layout.numel and cols:
+            write(out, repeated(places, cols), as_rows(own(contiguous_of(g)), cols), 0, ADD)
+        if attrs[0] is not None:
+            set_to_zero(narrowed(out, 0, attrs[0], 1))
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[GATHER] = backwards[EMBEDDING] = added_backward
 
 
 cdef Tensor copied(Tensor x):

@@ -45,7 +45,6 @@ cdef extern from "Python.h":
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
     Py_ssize_t PY_SSIZE_T_MAX
 
-cdef tuple WHOLE = (None, None, None)     # an axis that is not cut
 
 
 # ---- numbers and slices
@@ -72,8 +71,13 @@ cdef int keep_axis(Choice* c, int axis, Py_ssize_t size, Py_ssize_t step, str na
     return 0
 
 
-cdef int understand(Choice* c, Tensor x, object items, list cuts, str name) except -1:
-    """Fills c, whose arrays the caller lets go of, and `cuts`, unless it is None, with (start, length, step) for each axis."""
+cdef inline void cut_axis(Py_ssize_t* cuts, int axis, Py_ssize_t start, Py_ssize_t length, Py_ssize_t step) noexcept:
+    cuts[3 * axis], cuts[3 * axis + 1], cuts[3 * axis + 2] = start, length, step
+
+
+cdef int understand(Choice* c, Tensor x, object items, Py_ssize_t* cuts, str name) except -1:
+    """Fills c, whose arrays the caller lets go of, and `cuts`, unless it is NULL, with start, length and step of each axis (a length of
+    -1: all of it)."""
     cdef Py_ssize_t start, stop, step, size, length
     cdef int axis = 0, named = 0, ndim = x.layout.ndim, i, _skipped
     cdef bint whole
@@ -93,8 +97,8 @@ cdef int understand(Choice* c, Tensor x, object items, list cuts, str name) exce
             for _skipped in range(ndim - named):
                 c.first[axis] = 0
                 keep_axis(c, axis, x.layout.dims[axis], 1, name)
-                if cuts is not None:
-                    cuts.append(WHOLE)
+                if cuts != NULL:
+                    cut_axis(cuts, axis, 0, -1, 1)
                 axis += 1
             named = ndim
         elif isinstance(item, Tensor):
@@ -114,12 +118,14 @@ cdef int understand(Choice* c, Tensor x, object items, list cuts, str name) exce
                 if start < 0:
                     start += size
             c.first[axis] = start if length else 0
-            if cuts is not None:
-                cuts.append(WHOLE if whole else (start, length, step))
+            if cuts != NULL:
+                cut_axis(cuts, axis, start, -1 if whole else length, step)
             axis += 1
     for i in range(axis, ndim):
         c.first[i] = 0
         keep_axis(c, i, x.layout.dims[i], 1, name)
+        if cuts != NULL:
+            cut_axis(cuts, i, 0, -1, 1)
     c.position = max(c.position, 0)
     if c.arrays:
         broadcast_arrays(c, name)
@@ -142,12 +148,12 @@ cdef Py_ssize_t block_of(Choice* c, int ndim, const Py_ssize_t* strides, Py_ssiz
 cdef object basic(Tensor x, object items, str name):
     """A view by numbers, slices, None and Ellipsis."""
     cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t cuts[3 * MAX_NDIM]
     cdef Py_ssize_t start
     cdef Choice c
-    cdef list cuts = [] if wants_grad(x) else None
     understand(&c, x, items, cuts, name)
     start = block_of(&c, x.layout.ndim, strides_of(x.layout), strides)
-    return sliced(x, None if cuts is None else tuple(cuts), c.ndim, c.shape, strides, start)
+    return sliced(x, cuts, c.ndim, c.shape, strides, start)
 
 
 # ---- arrays
@@ -428,7 +434,7 @@ cdef Plan choose(Tensor x, object items, Tensor value, bint adds, bint keeps, Py
         step *= max(x.layout.dims[i], 1)
     c.arrays = 0
     try:
-        understand(&c, x, items, None, name)
+        understand(&c, x, items, NULL, name)
         if keeps or x.layout.flags & CONTIGUOUS:
             offsets = offsets_of(&c, strides, name)
             start = block_of(&c, x.layout.ndim, strides, block)

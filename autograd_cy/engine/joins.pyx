@@ -15,13 +15,13 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
 from autograd_cy.engine.operands cimport promote
 from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport axis_of, copy_block, expanded, made, narrowed, need_tensor, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias
 
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int CONCATENATE = OPCODES["concatenate"], STACK = OPCODES["stack"], PIECES = OPCODES["pieces"], UNBIND = OPCODES["unbind"]
+cdef int CONCATENATE = row_number("concatenate"), STACK = row_number("stack"), PIECES = row_number("pieces"), UNBIND = row_number("unbind")
 
 cdef extern from "Python.h":
     object PyBytes_FromStringAndSize(const char* data, Py_ssize_t n)
@@ -63,7 +63,7 @@ cdef list tensors_of(object tensors, str name):
     return parts
 
 
-cdef object recorded_join(list parts, Tensor out, int opcode, int n_ints, const Py_ssize_t* ints):
+cdef object recorded_join(list parts, Tensor out, int row, int n_ints, const Py_ssize_t* ints):
     cdef PyObject* node
     cdef int i, n = <int> len(parts)
     for i in range(n):
@@ -72,7 +72,7 @@ cdef object recorded_join(list parts, Tensor out, int opcode, int n_ints, const 
     else:
         return out
     if grad_enabled() and out.dtype_ <= FLOAT64:
-        node = node_with_ints(opcode, n, n_ints, ints)
+        node = node_with_ints(row, n, n_ints, ints)
         for i in range(n):
             set_edge(&(<Node> node).edges[i], <Tensor> parts[i])
         remember_line(<Node> node)
@@ -292,7 +292,7 @@ def meshgrid(*tensors, str indexing="ij"):
 
 # ---- cut
 
-cdef tuple cut(Tensor x, int opcode, Py_ssize_t n, Py_ssize_t* sizes, int dim):
+cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
     """n consecutive views along dim, of one node; those of unbind are without dim. There is room for another number behind the sizes."""
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
@@ -303,7 +303,7 @@ cdef tuple cut(Tensor x, int opcode, Py_ssize_t n, Py_ssize_t* sizes, int dim):
     cdef PyObject* node = NULL
     cdef PyObject* out
     cdef Layout* layout = NULL
-    cdef bint drops = opcode == UNBIND
+    cdef bint drops = row == UNBIND
     cdef int i, ndim = x.layout.ndim - drops
     cdef tuple parts
     if n > MOST_PARTS:
@@ -312,10 +312,10 @@ cdef tuple cut(Tensor x, int opcode, Py_ssize_t n, Py_ssize_t* sizes, int dim):
     if n and wants_grad(x) and grad_enabled():
         if drops:
             count[0], count[1] = n, dim
-            node = node_with_ints(opcode, 1, 2, count)
+            node = node_with_ints(row, 1, 2, count)
         else:
             sizes[n] = dim
-            node = node_with_ints(opcode, 1, <int> n + 1, sizes)
+            node = node_with_ints(row, 1, <int> n + 1, sizes)
         set_edge(&(<Node> node).edges[0], x)
         node_set_outputs(<Node> node, <int> n)
         remember_line(<Node> node)
@@ -391,16 +391,6 @@ def pieces(Tensor x, sizes, int dim):
     return by_sizes(x, sizes, dim, "split")
 
 
-def output_shapes(attrs, shape):
-    """The shapes of the outputs of a node that has several: of `pieces` (sizes, dim), `unbind` (count, dim), or as it says itself."""
-    if len(attrs) == 1:
-        return attrs[0]
-    sizes, dim = attrs
-    if isinstance(sizes, int):
-        return [(*shape[:dim], *shape[dim + 1:])] * sizes
-    return [(*shape[:dim], size, *shape[dim + 1:]) for size in sizes]
-
-
 def split(x, split_size_or_sections, dim=0):
     """Consecutive views along dim: of one size (the last may be smaller), or of the given sizes."""
     cdef Tensor a = need_tensor(x, "split")
@@ -451,31 +441,6 @@ def tensor_split(input, indices_or_sections, dim=0):
     if min(sizes) >= 0:
         return by_sizes(x, sizes, axis, "tensor_split")
     return tuple([narrowed(x, axis, first, length) for first, length in parts])
-
-
-cdef object split_along(object input, object given, int least, int axis, str name):
-    cdef Tensor x = need_tensor(input, name)
-    if x.layout.ndim < least:
-        raise RuntimeError(f"{name}: expected at least {least} dimensions, got shape {x.shape}")
-    axis = axis if x.layout.ndim > axis else 0
-    if PyIndex_Check(given) and not isinstance(given, Tensor) and (given < 1 or x.layout.dims[axis] % given):
-        raise RuntimeError(f"{name}: dim {axis} of shape {x.shape} does not divide into {given} equal parts")
-    return tensor_split(x, given, axis)
-
-
-def hsplit(input, indices_or_sections):
-    """Views along dimension 1 (of a vector: 0): so many of equal size, or cut before the given places."""
-    return split_along(input, indices_or_sections, 1, 1, "hsplit")
-
-
-def vsplit(input, indices_or_sections):
-    """Views along dimension 0: so many of equal size, or cut before the given places."""
-    return split_along(input, indices_or_sections, 2, 0, "vsplit")
-
-
-def dsplit(input, indices_or_sections):
-    """Views along dimension 2: so many of equal size, or cut before the given places."""
-    return split_along(input, indices_or_sections, 3, 2, "dsplit")
 
 
 # ---- first derivatives, as the rules give them

@@ -5,6 +5,7 @@
 import warnings
 
 from cpython.object cimport PyObject
+from libc.math cimport NAN
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, same_layout, same_shape
@@ -13,6 +14,7 @@ from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
 from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, number_tensor
 from autograd_cy.engine.record cimport any_wants_grad, record
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K
@@ -22,10 +24,9 @@ from autograd_cy.engine.elementwise import exp
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.reduce import log_softmax, mean, sum
 from autograd_cy.engine.shape import movedim, reshape, unsqueeze
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int MSE = OPCODES["mse_loss"], L1 = OPCODES["l1_loss"], BCE = OPCODES["binary_cross_entropy"]
-cdef int BCE_LOGITS = OPCODES["binary_cross_entropy_with_logits"], CROSS_ENTROPY = OPCODES["cross_entropy"]
+cdef int MSE = row_number("mse_loss"), L1 = row_number("l1_loss"), BCE = row_number("binary_cross_entropy")
+cdef int BCE_LOGITS = row_number("binary_cross_entropy_with_logits"), CROSS_ENTROPY = row_number("cross_entropy")
 
 
 cdef int reduction_code(object reduction, str name) except -1:
@@ -217,7 +218,7 @@ cdef object soft_cross_entropy(Tensor x, Tensor t, object weight, int code, doub
         terms = terms * reshape(weight, (-1, *[1] * (x.layout.ndim - classes - 1)))
     losses = -sum(terms, classes)
     if code == MEAN_REDUCTION:
-        return sum(losses) / (losses.numel() or float("nan"))
+        return sum(losses) / (losses.numel() or NAN)
     return reduce_loss(losses, code)
 
 

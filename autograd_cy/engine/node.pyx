@@ -11,7 +11,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from autograd_cy.array.layout cimport layout_decref, shape_tuple, tuple_of
+from autograd_cy.array.layout cimport Layout, layout_decref, shape_tuple, strides_tuple, tuple_of
 from autograd_cy.engine.object cimport (
     PyObject_GC_Del, PyTypeObject, ag_gc_new_var, ag_line_of, ag_place, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
 )
@@ -40,7 +40,9 @@ cdef signed char NUMBERS_IN[MAX_OPS]
 for _i, _row in enumerate(TABLE.values()):
     INTS[_i], TUPLE_FIRST[_i] = _row.ints, len(_row.attrs) > _row.ints
     NUMBERS_IN[_i] = len(_row.attrs) if _row.kind == "elementwise" else 0
-cdef int CUSTOM_ = CUSTOM
+cdef int SLICE = NAMES.index("slice")
+cdef tuple WHOLE = (None, None, None)     # an axis that is not cut
+cdef int CUSTOM_ = CUSTOM, AS_STRIDED = NAMES.index("as_strided"), REPLACE_STRIDED = NAMES.index("replace_strided")
 
 
 cdef class Watchers:
@@ -69,7 +71,7 @@ cdef class Node:
         """Name of the operation, as PyTorch spells it: "MulBackward"; of a Function, that of its class."""
         if self.opcode == CUSTOM_ and self.attrs != NULL:
             return (<object> self.attrs)[0].name + "Backward"
-        return "".join(part.capitalize() for part in NAMES[self.opcode].split("_")) + "Backward"
+        return "".join([part.capitalize() for part in NAMES[self.opcode].split("_")]) + "Backward"
 
     @property
     def operation(self):
@@ -125,21 +127,34 @@ cdef class Node:
 node_type = <PyTypeObject*> Node
 
 
+cdef tuple geometry(Layout* layout):
+    return shape_tuple(layout), strides_tuple(layout)
+
+
 cdef tuple attributes_of(Node node):
     cdef tuple made = ()
-    cdef int i, n, first
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef int i, first, n = <int> (node.room - EDGE_WORDS * node.n_edges)
     if node.attrs == NULL:
         if NUMBERS_IN[node.opcode]:
             n = NUMBERS_IN[node.opcode]
             made = tuple([numbers_of(node, n)[i] for i in range(n)])
         elif INTS[node.opcode] < 0:
             return made
+        elif node.opcode == AS_STRIDED:                   # sizes, strides, offset; the base is the input
+            n //= 2
+            made = (geometry(node.edges[0].layout), (tuple_of(n, ints), tuple_of(n, ints + n), ints[2 * n]))
+        elif node.opcode == REPLACE_STRIDED:              # an offset; base and window are the inputs
+            made = (geometry(node.edges[0].layout), (*geometry(node.edges[1].layout), ints[0]))
+        elif node.opcode == SLICE:                        # start, length, step of each axis of the input; the shape
+            first = 3 * node.edges[0].layout.ndim
+            made = (tuple([tuple_of(3, ints + i) if ints[i + 1] >= 0 else WHOLE for i in range(0, first, 3)]),
+                    tuple_of(n - first, ints + first))
+        elif TUPLE_FIRST[node.opcode]:
+            first = n - INTS[node.opcode]
+            made = (tuple_of(first, ints),) + tuple_of(n - first, ints + first)
         else:
-            n = <int> (node.room - EDGE_WORDS * node.n_edges)
-            first = n - INTS[node.opcode] if TUPLE_FIRST[node.opcode] else 0
-            made = tuple_of(n - first, <Py_ssize_t*> node.saved + first)
-            if TUPLE_FIRST[node.opcode]:
-                made = (tuple_of(first, <Py_ssize_t*> node.saved),) + made
+            made = tuple_of(n, ints)
         Py_INCREF(made)
         node.attrs = <PyObject*> made
     return <tuple> node.attrs

@@ -15,6 +15,7 @@ from autograd_cy.engine.operands cimport GRAIN, as_operand_tensor, contiguous_of
 from autograd_cy.engine.record cimport (
     any_wants_grad, no_edge, record, save_tensor, saved_or_raise, set_edge, set_history, wants_grad,
 )
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport own, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.gemm cimport batched_gemm, gemm
@@ -24,9 +25,8 @@ from autograd_cy.array.errors import ShapeError
 from autograd_cy import ops
 from autograd_cy.engine.gradients import rule_gradients, saved_value
 from autograd_cy.engine.shape import squeeze, unsqueeze
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int MATMUL = OPCODES["matmul"], LINEAR = OPCODES["linear"]
+cdef int MATMUL = row_number("matmul"), LINEAR = row_number("linear")
 cdef int ADD_LOOP = ops.loop_id("add")
 
 cdef enum:

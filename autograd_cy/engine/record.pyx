@@ -8,12 +8,13 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from autograd_cy.array.dtype cimport itemsize_of
-from autograd_cy.array.layout cimport layout_incref, shape_tuple, strides_of, strides_tuple
+from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport layout_incref, strides_of
 from autograd_cy.array.storage cimport storage_incref
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    SAVED_BOOL, SAVED_INT, SAVED_PACKED, Edge, Node, Saved, is_node, node_description, node_new, remember_line, saved_at,
+    SAVED_BOOL, SAVED_INT, SAVED_PACKED, Edge, Node, Saved, is_node, node_description, node_new, node_with_ints, remember_line,
+    saved_at,
 )
 from autograd_cy.kernels.table cimport recorder
 from autograd_cy.engine.tensor cimport CUSTOM_VIEW, RETAINS_GRAD, Tensor, operators, tensor_wrap, watch
@@ -216,10 +217,14 @@ cdef void forget_base(Tensor t) noexcept:
     Py_XDECREF(base)
 
 
-cdef tuple geometry(Tensor t, Tensor base):
-    """Where t lies in the memory of its base: shape, strides, offset; and the base's own shape and strides."""
-    cdef Py_ssize_t offset = (t.data - base.data) // itemsize_of(t.dtype_)
-    return ((shape_tuple(base.layout), strides_tuple(base.layout)), (shape_tuple(t.layout), strides_tuple(t.layout), offset))
+cdef PyObject* window_node(Tensor t, Tensor base) except NULL:
+    """A node for t as a window on its base."""
+    cdef Py_ssize_t ints[2 * MAX_NDIM + 1]                # where t lies in the memory of its base: sizes, strides, offset
+    cdef int i, n = t.layout.ndim
+    for i in range(2 * n):
+        ints[i] = t.layout.dims[i]
+    ints[2 * n] = (t.data - base.data) // itemsize_of(t.dtype_)
+    return node_with_ints(AS_STRIDED, 1, 2 * n + 1, ints)
 
 
 cdef int refresh_view(Tensor t) except -1:
@@ -235,11 +240,8 @@ cdef int refresh_view(Tensor t) except -1:
                            f"that was changed in place afterwards, so that its backward no longer describes the view; return a clone() "
                            f"from forward, or change nothing in place")
     if base.needs_grad:
-        attrs = geometry(t, base)
-        o = node_new(AS_STRIDED, 1, 0)
+        o = window_node(t, base)
         set_edge(&(<Node> o).edges[0], base)
-        Py_INCREF(attrs)
-        (<Node> o).attrs = <PyObject*> attrs
         remember_line(<Node> o)
         old = t.node
         t.node = NULL
@@ -294,6 +296,7 @@ cdef int rewrite_history_as(Tensor t, PyObject* node, int output_nr) except -1:
     cdef PyObject* old = t.node
     cdef PyObject* o
     cdef Tensor base
+    cdef Py_ssize_t offset
     t.node = NULL
     Py_XDECREF(old)
     set_history(<PyObject*> t, node, output_nr)
@@ -305,12 +308,10 @@ cdef int rewrite_history_as(Tensor t, PyObject* node, int output_nr) except -1:
     if t.base == NULL:
         return 0
     base = <Tensor> t.base
-    attrs = geometry(t, base)
-    o = node_new(REPLACE_STRIDED, 2, 0)
+    offset = (t.data - base.data) // itemsize_of(t.dtype_)
+    o = node_with_ints(REPLACE_STRIDED, 2, 1, &offset)
     set_edge(&(<Node> o).edges[0], base)
     set_edge(&(<Node> o).edges[1], t)
-    Py_INCREF(attrs)
-    (<Node> o).attrs = <PyObject*> attrs
     remember_line(<Node> o)
     old = base.node
     base.node = NULL

@@ -121,7 +121,7 @@ cdef class Recursion:
             return known
         totals = [self.total(<PyObject*> node, i, depth) for i in range(node.n_outputs)]
         out = [None] * node.n_edges
-        if any(g is not None for g in totals):
+        if any([g is not None for g in totals]):
             Py_INCREF(node)
             Py_XDECREF(self.run.running)
             self.run.running = <PyObject*> node

@@ -6,10 +6,10 @@ from autograd_cy.array.layout cimport Layout
 from autograd_cy.engine.tensor cimport Tensor
 
 # A recorded view of x with the given layout (one reference is taken over) and address; its attributes are integers or a tuple.
-cdef object view_of(Tensor x, Layout* layout, char* data, int opcode, int n, const Py_ssize_t* ints)
+cdef object view_of(Tensor x, Layout* layout, char* data, int row, int n, const Py_ssize_t* ints)
 # A result computed from x, recorded likewise.
-cdef object made_of(Tensor x, object out, int opcode, int n, const Py_ssize_t* ints)
-cdef object view_with(Tensor x, Layout* layout, char* data, int opcode, tuple attrs)
+cdef object made_of(Tensor x, object out, int row, int n, const Py_ssize_t* ints)
+cdef object view_with(Tensor x, Layout* layout, char* data, int row, tuple attrs)
 cdef object reshape_to(Tensor x, int ndim, const Py_ssize_t* shape)
 cdef object transposed(Tensor x, int a, int b)
 cdef int axis_of(object dim, int ndim, str name) except -1
@@ -32,6 +32,6 @@ cdef int make_quick(object f, Maker make) except -1
 cdef object contiguous(Tensor x)
 cdef object selected(Tensor x, int axis, Py_ssize_t index, str name)
 cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length)
-cdef object sliced(Tensor x, tuple index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset)
+cdef object sliced(Tensor x, const Py_ssize_t* cuts, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset)
 cdef Tensor need_tensor(object x, str name)
 cdef PyObject** fill_one(PyObject** inputs, Tensor a) noexcept

@@ -6,7 +6,7 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
@@ -18,16 +18,16 @@ from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K
 
 from autograd_cy.array.errors import ShapeError, misfit
 from autograd_cy.array.dtypes import DType, as_dtype
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int RESHAPE = OPCODES["reshape"], PERMUTE = OPCODES["permute"], EXPAND = OPCODES["expand"], SLICE = OPCODES["slice"]
-cdef int SELECT = OPCODES["select"], NARROW = OPCODES["narrow"]
-cdef int UNSLICE = OPCODES["unslice"], CLONE = OPCODES["clone"], CONVERT = OPCODES["convert"], SUM_TO = OPCODES["sum_to"]
+cdef int RESHAPE = row_number("reshape"), PERMUTE = row_number("permute"), EXPAND = row_number("expand"), SLICE = row_number("slice")
+cdef int SELECT = row_number("select"), NARROW = row_number("narrow")
+cdef int UNSLICE = row_number("unslice"), CLONE = row_number("clone"), CONVERT = row_number("convert"), SUM_TO = row_number("sum_to")
 
 
 cdef extern from *:
@@ -82,23 +82,29 @@ cdef int axis_of(object dim, int ndim, str name) except -1:
 cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1:
     """Fill `axes` from a dimension number or a sequence of different ones; how many there are is returned."""
     cdef unsigned long long seen = 0
-    cdef int n = 0
-    if type(dims) is int or PyIndex_Check(dims):
-        axes[0] = axis_of(dims, ndim, name)
-        return 1
-    for dim in dims:
-        axis = axis_of(dim, ndim, name)
-        if seen >> axis & 1:
-            raise ShapeError(f"{name}: dim {dim} occurs twice in {tuple(dims)}")
-        seen |= <unsigned long long> 1 << axis
-        axes[n] = axis
-        n += 1
+    cdef PyObject* given = <PyObject*> dims
+    cdef int i, n = plain_ints(&given, 1, axes), most = max(ndim, 1)
+    if n < 0 and PyIndex_Check(dims):
+        axes[0], n = dims, 1
+    elif n < 0:
+        n = read_shape(dims, axes, name)
+    for i in range(n):
+        if not -most <= axes[i] < most:
+            raise IndexError(f"{name}: dim {axes[i]} is out of range for a tensor of {ndim} dimensions")
+        axes[i] += most if axes[i] < 0 else 0
+        if seen >> axes[i] & 1:
+            raise ShapeError(f"{name}: dim {axes[i]} occurs twice in {dims}")
+        seen |= <unsigned long long> 1 << axes[i]
     return n
 
 
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
     """Fill `sizes` from a sequence of integers; the number of dimensions is returned."""
-    cdef int n = 0
+    cdef PyObject* given = <PyObject*> shape
+    cdef int n = -1 if PyLong_CheckExact(given) else plain_ints(&given, 1, sizes)
+    if n >= 0:
+        return n
+    n = 0
     if len(shape) > MAX_NDIM:
         raise ShapeError(f"{name}: a tensor has at most {MAX_NDIM} dimensions, got {len(shape)}")
     for size in shape:
@@ -192,28 +198,28 @@ cdef object shown(Tensor x, Layout* layout, char* data, PyObject* node):
     return result
 
 
-cdef object view_of(Tensor x, Layout* layout, char* data, int opcode, int n, const Py_ssize_t* ints):
+cdef object view_of(Tensor x, Layout* layout, char* data, int row, int n, const Py_ssize_t* ints):
     cdef PyObject* node = NULL
     if wants_grad(x) and grad_enabled():
-        node = node_with_ints(opcode, 1, n, ints)
+        node = node_with_ints(row, 1, n, ints)
     return shown(x, layout, data, node)
 
 
-cdef object made_of(Tensor x, object out, int opcode, int n, const Py_ssize_t* ints):
+cdef object made_of(Tensor x, object out, int row, int n, const Py_ssize_t* ints):
     """out, computed from x."""
     cdef PyObject* node
     if wants_grad(x) and grad_enabled():
-        node = node_with_ints(opcode, 1, n, ints)
+        node = node_with_ints(row, 1, n, ints)
         set_edge(&(<Node> node).edges[0], x)
         remember_line(<Node> node)
         set_history(<PyObject*> out, node, 0)
     return out
 
 
-cdef object view_with(Tensor x, Layout* layout, char* data, int opcode, tuple attrs):
+cdef object view_with(Tensor x, Layout* layout, char* data, int row, tuple attrs):
     cdef PyObject* node = NULL
     if wants_grad(x) and grad_enabled():
-        node = node_new(opcode, 1, 0)
+        node = node_new(row, 1, 0)
         Py_INCREF(attrs)
         (<Node> node).attrs = <PyObject*> attrs
     return shown(x, layout, data, node)
@@ -659,10 +665,13 @@ cdef Layout* slice_layout(Tensor x, tuple index, Py_ssize_t* offset) except NULL
     return layout_strided(x.layout.ndim, shape, strides)
 
 
-cdef object sliced(Tensor x, tuple index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
-    """A recorded slice whose layout is known."""
-    cdef Layout* layout = layout_strided(ndim, shape, strides)
-    return view_with(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index, shape_tuple(layout)) if wants_grad(x) else ())
+cdef object sliced(Tensor x, const Py_ssize_t* cuts, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
+    """A recorded slice whose layout is known; cuts: start, length (-1: all of it) and step of each axis of x."""
+    cdef Py_ssize_t ints[4 * MAX_NDIM]
+    cdef int n = 3 * x.layout.ndim
+    memcpy(ints, cuts, n * sizeof(Py_ssize_t))
+    memcpy(ints + n, shape, ndim * sizeof(Py_ssize_t))
+    return view_of(x, layout_strided(ndim, shape, strides), x.data + offset * itemsize_of(x.dtype_), SLICE, n + ndim, ints)
 
 
 def slice_axes(Tensor x, tuple index, shape=None):
@@ -727,10 +736,10 @@ cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int n
         K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
     return 0
 
-cdef object recorded_copy(int opcode, object out, Tensor x, object attrs):
+cdef object recorded_copy(int row, object out, Tensor x, object attrs):
     cdef PyObject* inputs[1]
     if any_wants_grad(1, fill_one(inputs, x)):
-        record(opcode, <PyObject*> out, 1, inputs, NULL if attrs is None else <PyObject*> attrs, NULL)
+        record(row, <PyObject*> out, 1, inputs, NULL if attrs is None else <PyObject*> attrs, NULL)
     return out
 
 

@@ -300,5 +300,5 @@ cdef int placed_backward(Node node, PyObject** grads, PyObject** result) except 
     return 0
 
 
-for _opcode in (SORT, TOPK, KTHVALUE, MEDIAN, NANMEDIAN, MODE, CUMMAX, CUMMIN, MAX, MIN):
-    backwards[<int> _opcode] = placed_backward
+backwards[SORT] = backwards[TOPK] = backwards[KTHVALUE] = backwards[MEDIAN] = backwards[NANMEDIAN] = placed_backward
+backwards[MODE] = backwards[CUMMAX] = backwards[CUMMIN] = backwards[MAX] = backwards[MIN] = placed_backward

@@ -1,4 +1,4 @@
-# Windows on memory: diagonals, sliding windows, as_strided; how a view of a base that was changed in place is differentiated.
+# Windows on memory: diagonals, triangles, sliding windows, as_strided; how a view of a base that was changed in place is differentiated.
 #
 # Relies on array, shape, record. record.pyx makes nodes for views of changed bases; the rules of the table call the functions here;
 # methods.py makes diagonal and unfold methods.
@@ -11,26 +11,30 @@ from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.dtype cimport INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_incref, layout_strided, same_layout, same_shape, shape_tuple, strides_of,
-    strides_tuple,
+    OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_dense_like, layout_incref, layout_strided,
+    layout_view, same_layout, same_shape, shape_tuple, strides_of, strides_tuple,
 )
 from autograd_cy.array.storage cimport FOREIGN
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
-from autograd_cy.engine.operands cimport contiguous_of, copy_into, copy_of
+from autograd_cy.engine.operands cimport GRAIN, contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
-from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, made_of, need_tensor, own, read_shape, view_of, view_with, zeros_of
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias
-from autograd_cy.kernels.table cimport K
+from autograd_cy.engine.routines cimport routine_of, row_number
+from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, made_of, need_tensor, own, read_shape, view_of, zeros_of
+from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.kernels.table cimport Array, K
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import clone, sum_to
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int AS_STRIDED = OPCODES["as_strided"], AS_STRIDED_BACK = OPCODES["as_strided_back"]
-cdef int FILL_STRIDED = OPCODES["fill_strided"], DIAGONAL = OPCODES["diagonal"], UNFOLD = OPCODES["unfold"]
-cdef int DIAGONAL_BACK = OPCODES["diagonal_back"], REPLACE_STRIDED = OPCODES["replace_strided"]
+cdef int AS_STRIDED = row_number("as_strided"), AS_STRIDED_BACK = row_number("as_strided_back")
+cdef int FILL_STRIDED = row_number("fill_strided"), DIAGONAL = row_number("diagonal"), UNFOLD = row_number("unfold")
+cdef int DIAGONAL_BACK = row_number("diagonal_back"), REPLACE_STRIDED = row_number("replace_strided")
+cdef int TRIANGLE = row_number("triangle"), TRIANGLE_ROUTINE = routine_of("moving.triangle")
+
+cdef extern from "Python.h":
+    Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1         # NULL: what is too large is cut to what there is
 
 
 cdef Layout* base_layout(tuple base) except NULL:
@@ -115,11 +119,11 @@ cdef object window(Tensor x, tuple view):
     return own(tensor_alias(x, layout_strided(ndim, shape, strides), x.data + offset * itemsize_of(x.dtype_)))
 
 
-cdef object recorded_window(int opcode, object out, Tensor x, tuple base, tuple view):
+cdef object recorded_window(int row, object out, Tensor x, tuple base, tuple view):
     cdef PyObject* inputs[1]
     if any_wants_grad(1, fill_one(inputs, x)):
         attrs = (base, view)
-        record(opcode, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+        record(row, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
     return out
 
 
@@ -202,6 +206,70 @@ def replaced(input, src, cut, str name):
                  (shape_tuple(seen.layout), strides_tuple(seen.layout), (seen.data - out.data) // itemsize_of(out.dtype_)))
         record(REPLACE_STRIDED, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
     return out
+
+
+# ---- triangles
+
+def triangle(Tensor x, diagonal, bint lower):
+    """x with zeros above (lower) or below a diagonal of its last two dimensions."""
+    cdef Array arrays[2]
+    cdef Py_ssize_t shape[3]
+    cdef Py_ssize_t strides[3]
+    cdef Py_ssize_t out_strides[3]
+    cdef Py_ssize_t ints[2]
+    cdef int ndim = x.layout.ndim
+    cdef Layout* layout
+    cdef Layout* seen
+    cdef Tensor out
+    cdef Tensor a = x
+    if ndim < 2:
+        raise ShapeError(f"{'tril' if lower else 'triu'}: expected at least 2 dimensions, got shape {x.shape}")
+    layout = layout_contiguous_like(x.layout)
+    out = own(tensor_new(layout, x.dtype_))
+    layout_decref(layout)
+    shape[1], shape[2] = x.layout.dims[ndim - 2], x.layout.dims[ndim - 1]
+    ints[0], ints[1] = max(-shape[1], min(PyNumber_AsSsize_t(diagonal, NULL), shape[2])), lower
+    if x.layout.numel:
+        shape[0] = x.layout.numel // (shape[1] * shape[2])
+        strides[0], strides[1], strides[2] = 0, strides_of(x.layout)[ndim - 2], strides_of(x.layout)[ndim - 1]
+        if ndim > 2:
+            seen = layout_view(x.layout, 3, shape)
+            if seen == NULL:
+                a = own(contiguous_of(x))
+                seen = layout_contiguous(3, shape)
+            strides[0], strides[1], strides[2] = strides_of(seen)[0], strides_of(seen)[1], strides_of(seen)[2]
+            layout_decref(seen)
+        out_strides[0], out_strides[1], out_strides[2] = shape[1] * shape[2], shape[2], 1
+        arrays[0].data, arrays[0].dtype, arrays[0].ndim, arrays[0].shape, arrays[0].strides = out.data, x.dtype_, 3, shape, out_strides
+        arrays[1].data, arrays[1].dtype, arrays[1].ndim, arrays[1].shape, arrays[1].strides = a.data, x.dtype_, 3, shape, strides
+        if x.layout.numel < GRAIN:
+            K.routine(TRIANGLE_ROUTINE, arrays, 2, ints, 0, NULL)
+        else:
+            with nogil:
+                K.routine(TRIANGLE_ROUTINE, arrays, 2, ints, 0, NULL)
+    return made_of(x, out, TRIANGLE, 2, ints)
+
+
+def tril(input, diagonal=0):
+    """The matrices of the last two dimensions with zeros above a diagonal."""
+    return triangle(need_tensor(input, "tril"), diagonal, True)
+
+
+def triu(input, diagonal=0):
+    """The matrices of the last two dimensions with zeros below a diagonal."""
+    return triangle(need_tensor(input, "triu"), diagonal, False)
+
+
+cdef int triangle_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """The first derivative of triangle, as the rule gives it."""
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    out = triangle(<Tensor> grads[0], ints[0], ints[1])
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[TRIANGLE] = triangle_backward
 
 
 # ---- views for users
@@ -381,6 +449,7 @@ def as_strided(input, size, stride, storage_offset=None):
     cdef Tensor a = need_tensor(input, "as_strided")
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t ints[2 * MAX_NDIM + 1]
     cdef Py_ssize_t here = (a.data - a.storage.data) // itemsize_of(a.dtype_)
     cdef Py_ssize_t offset = here if storage_offset is None else storage_offset
     cdef int ndim = read_shape(size, shape, "as_strided")
@@ -405,11 +474,12 @@ def as_strided(input, size, stride, storage_offset=None):
         layout_decref(layout)
         raise RuntimeError(f"as_strided: size {tuple(size)}, stride {tuple(stride)} and offset {offset} leave the storage of "
                            f"{a.storage.nbytes // itemsize_of(a.dtype_)} elements")
-    if not wants_grad(a):
-        return view_with(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, ())
-    check_base(a.layout)                          # refuses now what has no gradient
-    attrs = ((shape_tuple(a.layout), strides_tuple(a.layout)), (shape_tuple(layout), strides_tuple(layout), offset - here))
-    return view_with(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, attrs)
+    if wants_grad(a):
+        check_base(a.layout)                          # refuses now what has no gradient
+    for i in range(ndim):
+        ints[i], ints[ndim + i] = shape[i], strides[i]
+    ints[2 * ndim] = offset - here
+    return view_of(a, layout, a.storage.data + offset * itemsize_of(a.dtype_), AS_STRIDED, 2 * ndim + 1, ints)
 
 
 cdef Py_ssize_t LARGEST = <Py_ssize_t> 1 << 40        # elements that a window may be away

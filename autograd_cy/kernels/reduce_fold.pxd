@@ -118,7 +118,7 @@ cdef inline acc_t fold_one(const Plan* p, const char* x, int op, int before, int
                 m = inner - at if inner - at < 2 * STREAM else STREAM
                 value = fold_squares(<const acc_t*> x + offset + at, m)
                 at += m
-            elif direct and filled == 0 and inner >= STREAM:
+            elif direct and inner >= 64:
                 value = fold_contiguous(op, <const acc_t*> x + offset, inner)
                 at = inner
             else:

@@ -63,18 +63,18 @@ op("permute", "x", kind="view", ints=0, attrs="order", doc="axes in another orde
    dx=lambda g, order: permute(g, tuple(sorted(range(len(order)), key=order.__getitem__))))
 op("expand", "x", kind="view", ints=0, attrs="shape", dx=lambda g, x_shape: sum_to(g, x_shape),
    doc="repeated along axes of size 1, without copying")
-op("slice", "x", kind="view", attrs="index shape", dx=lambda g, x_shape, index: unslice(g, x_shape, index),
+op("slice", "x", kind="view", ints=0, attrs="index shape", dx=lambda g, x_shape, index: unslice(g, x_shape, index),
    doc="start:stop:step along each axis, in the given shape (axes of size 1 dropped or added)")
 op("select", "x", kind="view", ints=2, attrs="dim index", dx=lambda g, x_shape, dim, index: unslice(g, x_shape, _one(dim, index, 1)),
    doc="the slice at index of one axis, without the axis")
 op("narrow", "x", kind="view", ints=3, attrs="dim start length", doc="neighbouring slices of one axis",
    dx=lambda g, x_shape, dim, start, length: unslice(g, x_shape, _one(dim, start, length)))
 op("unslice", "x", attrs="shape index", dx=lambda g, x_shape, index: slice(g, index, x_shape), doc="x placed at a slice of zeros")
-op("as_strided", "x", kind="view", attrs="base view", dx=lambda g, base, view: as_strided_back(g, base, view),
+op("as_strided", "x", kind="view", ints=0, attrs="base view", dx=lambda g, base, view: as_strided_back(g, base, view),
    doc="a window on memory laid out as `base`, with the shape, strides and offset of `view`")
 op("as_strided_back", "x", attrs="base view", dx=lambda g, base, view: as_strided(g, base, view), doc="x summed into zeros at a window")
 op("fill_strided", "x", attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view), doc="x with zeros at a window")
-op("replace_strided", "x v", attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view),
+op("replace_strided", "x v", ints=0, attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view),
    dv=lambda g, base, view: as_strided(g, base, view), doc="x after its window was overwritten by v")
 op("clone", "x", dx=lambda g: g, doc="a copy")
 op("convert", "x", attrs="dtype", dx=lambda g: g, doc="x in another dtype")
