@@ -997,3 +997,14 @@ def test_masked_fill_keeps_the_dtype():
     for x in (mask, ag.tensor([1, 2]), ag.tensor([1, 2], dtype=ag.uint8), ag.tensor([1.0, 2.0])):
         for value in (3, 2.5, True, ag.tensor(2.0, dtype=ag.float64)):
             assert ag.masked_fill(x, mask, value).dtype == x.dtype
+
+
+@pytest.mark.parametrize("index", [([0, 1], [1, 0]), (slice(None), [1]), (ag.tensor([[True, False], [True, True]]),)])
+def test_second_derivative_of_a_value_with_leading_ones(index):
+    x, v = leaf(np.ones((2, 2))), leaf(np.full((1, 1, 1), 2.0))
+    y = x * 1
+    y[index] = v
+    (g,) = ag.autograd.grad((y**3).sum(), v, create_graph=True)
+    (h,) = ag.autograd.grad(g.sum(), v)
+    n = y[index].numel()
+    assert (g.shape, g.item(), h.item()) == ((1, 1, 1), 12.0 * n, 12.0 * n)

@@ -685,9 +685,10 @@ cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, st
     """memory[items] = v, or += v, where `memory` is t itself, or t in one dimension."""
     cdef bint keeps = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
     cdef PyObject* node
-    plan = choose(memory, items, v, adds, keeps, NULL, name)
+    cdef Plan plan = choose(memory, items, v, adds, keeps, NULL, name)
     t.storage.version += 1
     if keeps:
+        v = without_leading_ones(v, plan.block.ndim + plan.offsets.layout.ndim)      # its gradient has no place for them
         node = node_new(INDEX_ACCUMULATE if adds else INDEX_PUT, 2, 0)
         set_edge(&(<Node> node).edges[0], t)
         set_edge(&(<Node> node).edges[1], v)
