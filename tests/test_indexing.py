@@ -267,6 +267,7 @@ def test_writing_into_itself():
 def test_errors_name_operation_and_shapes():
     x, i = ag.zeros(2, 3), ag.tensor([[0, 1]])
     for attempt, kind, text in [
+        (lambda: x[(True,) * 40], IndexError, "index has at most 32 arrays"),
         (lambda: x.gather(0, ag.tensor([[0, 5]])), IndexError, "gather: index 5 .* dim 0 of size 2"),
         (lambda: x.scatter(1, ag.tensor([[0, -1]]), 1.0), IndexError, "scatter: index -1 .* dim 1 of size 3"),
         (lambda: x.gather(0, ag.zeros(2, 2)), TypeError, "gather.*int64"), (lambda: x.gather(0, ag.tensor([0])), ValueError, r"gather.*\(1,\).*\(2, 3\)"),

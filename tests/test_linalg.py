@@ -334,6 +334,8 @@ ORACLE = {
     "multi_dot": (lambda L, a, b, c: L.linalg.multi_dot([a, b, c]), (2, 9), (9, 3), (3, 8)),
     "cov": (lambda L, a: L.cov(a, correction=0), (3, 5)),
     "corrcoef": (lambda L, a: L.corrcoef(a), (3, 5)),
+    "cov of one": (lambda L, a: L.cov(a), (1, 5)),
+    "corrcoef of one": (lambda L, a: L.corrcoef(a) * a, (1, 5)),
     "cdist": (lambda L, a, b: L.cdist(a, b, 3.0), (2, 4, 3), (5, 3)),
     "cdist large": (lambda L, a, b: L.cdist(a, b), (30, 3), (5, 3)),
     "pdist": (lambda L, a: L.pdist(a), (4, 3)),

@@ -976,3 +976,24 @@ def test_gradient_of_an_empty_part(record):
     gx, gy = ag.autograd.grad((ag.cat([x, y]) ** 2).sum(), (x, y), create_graph=record)
     assert gx.shape == (0,)
     assert gy.tolist() == [[2.0] * 3] * 2
+    if record:
+        second = ag.autograd.grad((gx * gx).sum() + (gy * gy).sum(), (x, y))
+        assert [g.shape for g in second] == [(0,), (2, 3)]
+
+
+def test_alpha_of_small_integers():
+    """alpha * other was computed in the dtype of other, where it wraps, and not in that of the sum."""
+    x, u = ag.tensor([1.0, 2.0]), ag.tensor([200, 100], dtype=ag.uint8)
+    for result, expected in [
+        (x.add(u, alpha=3), [601.0, 302.0]), (x.sub(u, alpha=3), [-599.0, -298.0]), (ag.rsub(u, x, alpha=3), [-599.0, -298.0]),
+        (x.clone().add_(u, alpha=3), [601.0, 302.0]), (ag.rsub(u, 2.5, alpha=3), [-597.5, -297.5]), (u.add(u, alpha=3), [32, 144]),
+    ]:  # fmt: skip
+        assert result.tolist() == expected
+    assert ag.rsub(u, 2.5, alpha=3).dtype == x.dtype
+
+
+def test_masked_fill_keeps_the_dtype():
+    mask = ag.tensor([True, False])
+    for x in (mask, ag.tensor([1, 2]), ag.tensor([1, 2], dtype=ag.uint8), ag.tensor([1.0, 2.0])):
+        for value in (3, 2.5, True, ag.tensor(2.0, dtype=ag.float64)):
+            assert ag.masked_fill(x, mask, value).dtype == x.dtype

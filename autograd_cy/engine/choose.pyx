@@ -10,12 +10,15 @@ from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
 from autograd_cy.engine.dispatch cimport inplace as binary_
 from autograd_cy.engine.node cimport NO_REDUCTION
+from autograd_cy.engine.operands cimport Operand_, common_dtype, read_operand
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
 
+from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.engine import elementwise as rows
 from autograd_cy.engine.index import nonzero
+from autograd_cy.engine.shape import convert
 
 cdef int ADD = row_number("add"), SUB = row_number("sub"), WHERE = row_number("where"), CLAMP = row_number("clamp"), POW = row_number("pow")
 cdef int LOGIT = row_number("logit"), NAN_TO_NUM = row_number("nan_to_num"), PRELU = row_number("prelu"), ISCLOSE = row_number("isclose")
@@ -26,34 +29,42 @@ cdef extern from "float.h":
     double FLT_MAX, DBL_MAX
 
 
-cdef inline object times(object other, object alpha):
-    """alpha * other, of a tensor or a number."""
-    return other if alpha == 1 else other * alpha
+cdef object times(object input, object other, object alpha):
+    """alpha * other, of a tensor or a number; in the dtype of the sum, which does not wrap where that of small integers does."""
+    cdef Operand_ given[2]
+    cdef int dtype
+    if alpha == 1:
+        return other
+    if is_tensor(<PyObject*> other) and read_operand(<PyObject*> input, &given[0]) == 0 and read_operand(<PyObject*> other, &given[1]) == 0:
+        dtype = common_dtype(2, given, 0)
+        if dtype != (<Tensor> other).dtype_:
+            other = convert(other, DTYPES[dtype])
+    return other * alpha
 
 
 def add(input, other, *, alpha=1):
     """a + alpha * b."""
-    other = times(other, alpha)
+    other = times(input, other, alpha)
     return combined("add", binary(ADD, <PyObject*> input, <PyObject*> other))
 
 
 def sub(input, other, *, alpha=1):
     """a - alpha * b."""
-    other = times(other, alpha)
+    other = times(input, other, alpha)
     return combined("sub", binary(SUB, <PyObject*> input, <PyObject*> other))
 
 
 def add_(input, other, *, alpha=1):
     """In place: a + alpha * b."""
     need_tensor(input, "add_")
-    other = times(other, alpha)
+    other = times(input, other, alpha)
     return combined("add_", binary_(ADD, <PyObject*> input, <PyObject*> other))
 
 
 def sub_(input, other, *, alpha=1):
     """In place: a - alpha * b."""
     need_tensor(input, "sub_")
-    other = times(other, alpha)
+    other = times(input, other, alpha)
     return combined("sub_", binary_(SUB, <PyObject*> input, <PyObject*> other))
 
 
@@ -89,8 +100,9 @@ def where(condition, input=None, other=None):
 
 
 def masked_fill(input, mask, value):
-    """input with `value` where mask is true."""
-    return chosen(mask, value, input)
+    """input with `value` where mask is true, in input's dtype."""
+    cdef Tensor x = need_tensor(input, "masked_fill")
+    return convert(chosen(mask, value, x), DTYPES[x.dtype_])
 
 
 def masked_fill_(input, mask, value):

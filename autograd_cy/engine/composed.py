@@ -4,7 +4,7 @@ Relies on elementwise functions, choose.pyx. methods.py makes methods of them, t
 """
 
 from . import elementwise
-from .choose import clamp_, isclose, where
+from .choose import clamp_, isclose, sub, where
 from .creation import capturing
 from .reduce import norm
 from .shape import sum_to
@@ -77,7 +77,7 @@ def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
 
 def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """other - alpha * input."""
-    return other - (input if alpha == 1 else input * alpha)
+    return sub(other, input, alpha=alpha)
 
 
 def gcd(input: Tensor, other: Tensor) -> Tensor:

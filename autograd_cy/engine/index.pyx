@@ -242,7 +242,9 @@ cdef Tensor column(Tensor rows, int i):
 cdef str A_MASK = "an index by a mask, whose result has as many elements as the mask is true"
 
 
-cdef int add_array(Choice* c, Tensor array, int axis, Py_ssize_t size) noexcept:
+cdef int add_array(Choice* c, Tensor array, int axis, Py_ssize_t size, str name) except -1:
+    if c.arrays == MAX_NDIM:                      # of True and False, which stand for no axis, there may be any number
+        raise IndexError(f"{name}: an index has at most {MAX_NDIM} arrays")
     if c.arrays == 0:
         c.position = c.ndim
     elif c.position != c.ndim:                    # something stands between them
@@ -262,10 +264,10 @@ cdef int add_arrays(Choice* c, Tensor x, Tensor item, int axis, str name) except
         c.first[axis] = 0
         if item.dtype_ != INT64 or not item.layout.flags & CONTIGUOUS:
             item = own(contiguous_of(own(converted(item, INT64))))
-        add_array(c, item, axis, x.layout.dims[axis])
+        add_array(c, item, axis, x.layout.dims[axis], name)
         return 1
     if n == 0:                                    # x[True], x[False]: a new axis of size 1 or 0
-        add_array(c, tensor([0] if item.data[0] else [], dtype="int64"), -1, 1)
+        add_array(c, tensor([0] if item.data[0] else [], dtype="int64"), -1, 1, name)
         return 0
     for i in range(n):
         c.first[axis + i] = 0
@@ -275,11 +277,11 @@ cdef int add_arrays(Choice* c, Tensor x, Tensor item, int axis, str name) except
     as_one = n == 1 or x.layout.flags & item.layout.flags & CONTIGUOUS
     rows = true_places(item, as_one, A_MASK)
     if as_one:
-        add_array(c, rows, axis + n - 1, item.layout.numel)
+        add_array(c, rows, axis + n - 1, item.layout.numel, name)
         c.places = c.arrays == 1
     else:
         for i in range(n):
-            add_array(c, column(rows, i), axis + i, item.layout.dims[i])
+            add_array(c, column(rows, i), axis + i, item.layout.dims[i], name)
     return n
 
 

@@ -111,7 +111,9 @@ cdef object joined(list parts, object dim, str name):
     for k in range(n):
         part = <Tensor> parts[k]
         sizes[k] = 0
-        if is_nothing(part) and first.layout.ndim != 1:
+        if is_nothing(part) and first.layout.ndim != 1:        # joined in a shape that fits, whose gradient comes back as it is
+            shape[axis] = 0
+            parts[k] = reshape_to(part, first.layout.ndim, shape)
             continue
         sizes[k] = part.layout.dims[axis] if axis < part.layout.ndim else 0
         shape[axis] = sizes[k]

@@ -261,7 +261,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
     """The covariances of variables (rows) over observations (columns): divided by the (weighted) number of observations minus
-    `correction`. fweights are how often each observation counts, aweights its weight.
+    `correction`. fweights are how often each observation counts, aweights its weight. One variable gives a number.
     """
     _need("cov", input)
     if input.ndim > 2:
@@ -273,7 +273,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
     if fweights is None and aweights is None:
         centred = x - x.mean(1, True)
         out = matmul(centred, centred.mT) / float(max(n - correction, 0))
-        return out if input.ndim == 2 else reshape(out, ())
+        return out if x.shape[0] != 1 else reshape(out, ())
     weights = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is None:
@@ -291,7 +291,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
         freedom = total - correction * (weights * aweights).sum() / total
     centred = x - mean
     out = matmul(centred * weights, centred.mT) / freedom.clamp(min=0)
-    return out if input.ndim == 2 else reshape(out, ())
+    return out if x.shape[0] != 1 else reshape(out, ())
 
 
 def corrcoef(input: Tensor) -> Tensor:
