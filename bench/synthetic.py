@@ -60,14 +60,15 @@ def eager(lib, name, engine="", cold=False, wrap=None):
         if wrap:
             objective = wrap(objective)
 
-        def step():
-            loss = objective(w)
-            loss.backward(**going_back) if going_back else loss.backward()        # ** costs 0.2 us
-            with lib.no_grad():
-                w.sub_(w.grad, alpha=training.lr)
-            w.grad = None
+        def train(steps):
+            for _ in range(steps):
+                loss = objective(w)
+                loss.backward(**going_back) if going_back else loss.backward()        # ** costs 0.2 us
+                with lib.no_grad():
+                    w.sub_(w.grad, alpha=training.lr)
+                w.grad = None
             return loss
-        return driven(lib, step, (), [w], None, engine, cold, warm=wrap is not None)
+        return driven(lib, train, (), [w], None, engine, cold, warm=wrap is not None)
     return start
 
 

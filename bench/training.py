@@ -77,12 +77,15 @@ def options(engine, weights):
     return {"engine": "iterative", "inputs": weights} if engine == "restricted" else {"engine": engine}
 
 
-def driven(lib, step, batch, weights, optimizer=None, engine="", cold=False, warm=False):
-    """run(epochs) of a training whose epoch is step(*batch), in a library with PyTorch's names.
+def driven(lib, train, batch, weights, optimizer=None, engine="", cold=False, warm=False):
+    """run(epochs) of a training by train(epochs, *batch), a loop as a script has it, in a library with PyTorch's names.
 
-    Unless `cold`, a step is captured here; a library that compiles functions inside of the step does that here, too (`warm`). Both
+    Engines for compiled steps get a function of one step. Unless `cold`, a step is captured here; a library that compiles functions inside of the step does that here, too (`warm`). Both
     train a little: then everything goes back to where it was.
     """
+    def step(*batch):
+        return train(1, *batch)
+
     compiled = lib.compile(step) if engine in COMPILED else step
     if warm or engine in COMPILED and not cold:
         start = [w.detach().clone() for w in weights]
@@ -98,9 +101,11 @@ def driven(lib, step, batch, weights, optimizer=None, engine="", cold=False, war
     def run(epochs):
         if engine == "replay":
             compiled.repeat(epochs, *batch)
-        else:
+        elif engine in COMPILED:
             for _ in range(epochs):
                 compiled(*batch)
+        else:
+            train(epochs, *batch)
         return [w.detach().numpy() for w in weights]
     return run
 

@@ -75,13 +75,14 @@ def eager(lib, adam=None, engine="", cold=False, wrap=None):
         optimizer = lib.optim.Adam(net.parameters(), lr=training.lr, **(adam or {}))
         going_back = options(engine, list(net.parameters()))
 
-        def step(x, y):
-            optimizer.zero_grad()
-            loss = criterion(forward(x), y)
-            loss.backward(**going_back) if going_back else loss.backward()        # ** costs 0.2 us
-            optimizer.step()
+        def train(steps, x, y):
+            for _ in range(steps):
+                optimizer.zero_grad()
+                loss = criterion(forward(x), y)
+                loss.backward(**going_back) if going_back else loss.backward()        # ** costs 0.2 us
+                optimizer.step()
             return loss
-        return driven(lib, step, (x, y), list(net.parameters()), optimizer, engine, cold, warm=wrap is not None)
+        return driven(lib, train, (x, y), list(net.parameters()), optimizer, engine, cold, warm=wrap is not None)
     return start
 
 

@@ -102,7 +102,8 @@ def where(condition, input=None, other=None):
 def masked_fill(input, mask, value):
     """input with `value` where mask is true, in input's dtype."""
     cdef Tensor x = need_tensor(input, "masked_fill")
-    return convert(chosen(mask, value, x), DTYPES[x.dtype_])
+    cdef Tensor out = chosen(mask, value, x)
+    return out if out.dtype_ == x.dtype_ else convert(out, DTYPES[x.dtype_])
 
 
 def masked_fill_(input, mask, value):
