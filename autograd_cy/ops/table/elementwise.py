@@ -171,7 +171,7 @@ unary("hardtanh", lambda x, min_val, max_val: where(x < min_val, min_val, where(
       special="at the bounds: 0", inplace=True)
 unary("hardsigmoid", lambda x: where(x <= -3, 0, where(x >= 3, 1, (x + 3) / 6)), dx=lambda g, x: where(logical_and(x > -3, x < 3), g / 6, 0),
       doc="(x + 3) / 6 limited to [0, 1]", special="x = -3 and x = 3: 0", inplace=True)
-unary("hardswish", lambda x: where(x <= -3, 0, where(x >= 3, x, x * (x + 3) / 6)),
+unary("hardswish", lambda x: where(x <= -3, -0.0, where(x >= 3, x, x * (x + 3) / 6)),
       dx=lambda g, x: g * where(x <= -3, 0, where(x < 3, x / 3 + 0.5, 1)), doc="x * hardsigmoid(x)",
       special="x = -3: 0; x = 3: 1", inplace=True)
 unary("threshold", lambda x, threshold, value: where(x <= threshold, value, x), attrs="threshold value",
