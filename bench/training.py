@@ -80,8 +80,8 @@ def options(engine, weights):
 def driven(lib, train, batch, weights, optimizer=None, engine="", cold=False, warm=False):
     """run(epochs) of a training by train(epochs, *batch), a loop as a script has it, in a library with PyTorch's names.
 
-    Engines for compiled steps get a function of one step. Unless `cold`, a step is captured here; a library that compiles functions inside of the step does that here, too (`warm`). Both
-    train a little: then everything goes back to where it was.
+    Engines for compiled steps get a function of one step. Unless `cold`, a step is captured here; a library that compiles functions
+    inside of the step does that here, too (`warm`). Both train a little: then everything goes back to where it was.
     """
     def step(*batch):
         return train(1, *batch)

@@ -46,7 +46,6 @@ cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
 
-
 # ---- numbers and slices
 
 cdef struct Choice:
