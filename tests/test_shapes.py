@@ -9,6 +9,7 @@ from numeric import array, close, leaf
 from test_values_in_captures import replayed
 
 import autograd_cy as ag
+from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.nn import functional as F
 
 TRIALS = 60
@@ -432,3 +433,10 @@ def test_draws_in_captures_are_drawn_anew():
     assert sorted(run(ag.tensor([1.0, 1.0, 0.0]))[0].tolist()) == [0, 1]
     with pytest.raises(RuntimeError):
         run(ag.tensor([1.0, 0.0, 0.0]))
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 2, 3), (2, 4)])
+def test_a_sum_to_what_does_not_broadcast_is_refused(shape):
+    """Rules may ask for it by mistake; it used to write beside the result."""
+    with pytest.raises(ValueError, match="can't be summed to shape"):
+        FUNCTIONS["sum_to"](ag.ones(2, 3), shape)

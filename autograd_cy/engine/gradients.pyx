@@ -20,12 +20,21 @@ from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, recorder, recording, run_loop,
 )
 
+from autograd_cy.array.errors import ShapeError
 from autograd_cy.ops import TABLE, is_masked, loop_id
 
 cdef int CUSTOM = list(TABLE).index("custom")
 cdef int DIV_LOOP = loop_id("div")
 cdef list ROWS = list(TABLE.values())
 FUNCTIONS = {}                # what rules call on tensors, by name; filled in by methods.py
+
+
+cdef bint broadcasts(Layout* a, Layout* wide) noexcept:
+    cdef int i, lead = wide.ndim - a.ndim
+    for i in range(a.ndim):
+        if lead < 0 or a.dims[i] != wide.dims[lead + i] and a.dims[i] != 1:
+            return False
+    return True
 
 
 cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL:
@@ -35,6 +44,8 @@ cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL:
     if same_shape(g.layout, target):
         Py_INCREF(g)
         return <PyObject*> g
+    if g.layout.numel and not broadcasts(target, g.layout):
+        raise ShapeError(f"a gradient of shape {g.shape} can't be summed to shape {shape_tuple(target)}")
     layout = layout_contiguous_like(target)
     out = tensor_new(layout, g.dtype_)
     layout_decref(layout)
