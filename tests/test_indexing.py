@@ -329,3 +329,11 @@ def test_embedding_layer():
     assert by_use.weight.grad.tolist() == [[1.0], [0.0], [1.0]]
     with pytest.raises(RuntimeError, match="sparse"):
         nn.Embedding(2, 2, sparse=True)
+
+
+@pytest.mark.parametrize(("value", "places"), [(True, [0]), (False, [])])
+def test_positions_in_a_tensor_without_dimensions(value, places):
+    found, = ag.where(ag.tensor(value))
+    assert found.tolist() == places
+    assert [t.tolist() for t in ag.nonzero(ag.tensor(value), as_tuple=True)] == [places]
+    assert tuple(ag.nonzero(ag.tensor(value)).shape) == (len(places), 0)

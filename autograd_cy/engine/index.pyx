@@ -773,7 +773,11 @@ def masked_scatter_(self, mask, source):
 
 
 def nonzero(x, *, as_tuple=False):
-    """Positions of the elements that are not zero: int64 of shape (count, ndim), or a tensor for each dimension."""
-    cdef Tensor rows = true_places(need_tensor(x, "nonzero"), False, "nonzero()")
+    """Positions of the elements that are not zero: int64 of shape (count, ndim), or a tensor for each dimension, of which a tensor
+    without dimensions then counts as having one."""
+    cdef bint flat = as_tuple and need_tensor(x, "nonzero").layout.ndim == 0
+    cdef Tensor rows = true_places(need_tensor(x, "nonzero"), flat, "nonzero()")
     cdef int i
+    if flat:
+        return (rows,)
     return tuple([column(rows, i) for i in range(rows.layout.dims[1])]) if as_tuple else rows
