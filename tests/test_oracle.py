@@ -97,6 +97,9 @@ def difference(seed, steps):
     values = programs.leaves_of(seed)
     dtype = "float32" if seed % 5 == 4 else "float64"
 
+    def ran_with(values, steps):
+        return programs.run(ag, steps, [ag.tensor(v, dtype=ag.float64).requires_grad_(True) for v in values], SHARED)
+
     def ran(L, steps):
         leaves = [L.tensor(v.astype(dtype) if hasattr(v, "astype") else v, dtype=getattr(L, dtype)).requires_grad_(True) for v in values]
         return programs.run(L, steps, leaves, SHARED), leaves
@@ -123,10 +126,27 @@ def difference(seed, steps):
             return None
         assert not isinstance(expected, str), expected
         for k, (a, b) in enumerate(itertools.zip_longest(expected, found)):
-            same_gradient(a, b, 100 * rtol, 10 * atol, f"gradient {k}")
+            try:
+                same_gradient(a, b, 100 * rtol, 10 * atol, f"gradient {k}")
+            except AssertionError:
+                if twice or dtype != "float64" or not confirmed(lambda v: float(ran_with(v, steps).loss), values, k, a):
+                    raise
     except AssertionError as error:
         return str(error)
     return None
+
+
+def confirmed(loss, values, k, gradient):
+    """Whether central differences give our gradient: PyTorch's of batch_norm is wrong by percents where a column is almost constant."""
+    found = np.zeros(np.shape(values[k]))
+    for at in np.ndindex(found.shape):
+        sides = []
+        for step in (1e-5, -1e-5):
+            moved = [np.array(v, float) for v in values]
+            moved[k][at] += step
+            sides.append(loss(moved))
+        found[at] = (sides[0] - sides[1]) / 2e-5
+    return np.allclose(found, array(gradient), 1e-6, 1e-6 * max(1.0, np.abs(found).max()))
 
 
 def test_programs(seeds):
@@ -213,7 +233,7 @@ BINARY = [
     lambda L, a, b: L.xlogy(a, b.abs() + 0.5),
     lambda L, a, b: L.lerp(a, b, 0.3) + L.lerp(b, a, a.sigmoid()),
     lambda L, a, b: L.addcmul(a, a, b, value=0.5) + L.addcdiv(a, b, b.abs() + 1, value=-0.3),
-    lambda L, a, b: L.fmod(a, b.abs() + 0.7) + L.copysign(a, b),
+    lambda L, a, b: L.fmod(a, b.abs() + 0.7) + L.copysign(a, b + 0.03),     # the sign of a zero is a convention
     lambda L, a, b: L.fmax(a, b) - L.fmin(a, b * 0.3),
     lambda L, a, b: L.nn.functional.prelu(a, b[0]),
     lambda L, a, b: L.nn.functional.glu(L.cat([a, b], 1)),
@@ -270,7 +290,7 @@ VIEWS = [
     lambda t: t[0],
     lambda t: t.unsqueeze(0),
     lambda t: t.reshape(-1),
-    lambda t: t.permute(*reversed(range(t.ndim))),
+    lambda t: t.permute(tuple(reversed(range(t.ndim)))),
     lambda t: t.squeeze(0),
     lambda t: t[..., -1:],
     lambda t: t.expand(2, *t.shape),
