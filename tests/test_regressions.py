@@ -1008,3 +1008,15 @@ def test_second_derivative_of_a_value_with_leading_ones(index):
     (h,) = ag.autograd.grad(g.sum(), v)
     n = y[index].numel()
     assert (g.shape, g.item(), h.item()) == ((1, 1, 1), 12.0 * n, 12.0 * n)
+
+
+@pytest.mark.parametrize("bounds", [{"min": NAN}, {"max": NAN}, {"min": 0.0, "max": NAN}])
+@pytest.mark.parametrize("as_tensors", [False, True])
+def test_a_nan_bound_of_clamp_gives_nan(bounds, as_tensors):
+    x = ag.tensor([-1.0, 0.5, 2.0], requires_grad=True)
+    y = x.clamp(**{name: ag.tensor(bound) for name, bound in bounds.items()} if as_tensors else bounds)
+    assert bool(y.isnan().all())
+    y.backward(ag.ones(3))
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]
+    if not as_tensors:
+        assert bool(ag.tensor([1.0, 2.0]).clamp_(**bounds).isnan().all())

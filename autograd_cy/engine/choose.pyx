@@ -4,7 +4,7 @@
 # Relies on dispatch. methods.py makes methods of them, functional.py has the activations.
 
 from cpython.object cimport PyObject
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, NAN, isnan
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
@@ -123,22 +123,29 @@ cdef int check_bounds(object low, object high, str name) except -1:
     return 0
 
 
+cdef object beyond(object passed, object bound):
+    """Whether a bound is passed, or is NaN, which wins."""
+    return passed | rows.isnan(bound) if is_tensor(<PyObject*> bound) and (<Tensor> bound).dtype_ <= FLOAT64 else passed
+
+
 cdef object limited(object input, object min, object max):
     cdef double bounds[2]
     if is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
         out = input
         if min is not None:
-            out = chosen(out < min, min, out)
-        return out if max is None else chosen(out > max, max, out)
+            out = chosen(beyond(out < min, min), min, out)
+        return out if max is None else chosen(beyond(out > max, max), max, out)
     if need_tensor(input, "clamp").dtype_ > FLOAT64:        # by rows that take integer numbers exactly
         out = input if min is None else rows.maximum(input, min)
         return out if max is None else rows.minimum(out, max)
     read_bounds(min, max, bounds)
+    if isnan(bounds[0]) or isnan(bounds[1]):
+        return chosen(rows.eq(input, input) | rows.ne(input, input), NAN, input)
     return own(unary_with(CLAMP, <PyObject*> input, bounds))
 
 
 def clamp(input, min=None, max=None):
-    """input limited to [min, max]; a bound may be a number, a tensor or None. At a bound the gradient is 1."""
+    """input limited to [min, max]; a bound may be a number, a tensor or None. At a bound the gradient is 1; a NaN bound gives NaN."""
     check_bounds(min, max, "clamp")
     return limited(input, min, max)
 
@@ -160,6 +167,8 @@ def clamp_(input, min=None, max=None):
     if need_tensor(input, "clamp_").dtype_ > FLOAT64 or is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
         return input.copy_(limited(input, min, max))
     read_bounds(min, max, bounds)
+    if isnan(bounds[0]) or isnan(bounds[1]):
+        return input.copy_(limited(input, min, max))
     return with_attrs(CLAMP, input, bounds, True)
 
 
