@@ -9,7 +9,7 @@ import numpy as np
 import autograd_cy as ag
 
 from . import compiled
-from .training import Column, Training, driven, options, ways
+from .training import Column, Training, driven, options, supervised, ways
 from .xor import FlatAdam
 
 EPOCHS = 300
@@ -67,13 +67,7 @@ def eager(lib, adam=None, engine="", cold=False, wrap=None):
         going_back = options(engine, parameters)
         forward = wrap(net) if wrap else net
 
-        def train(steps, x, y):
-            for _ in range(steps):
-                optimizer.zero_grad()
-                loss = criterion(forward(x), y)
-                loss.backward(**going_back) if going_back else loss.backward()        # ** costs 0.2 us
-                optimizer.step()
-            return loss
+        train = supervised(optimizer, criterion, forward, going_back)
         return driven(lib, train, (x, y), parameters, optimizer, engine, cold, warm=wrap is not None)
     return start
 

@@ -11,7 +11,7 @@ import numpy as np
 import autograd_cy as ag
 
 from . import compiled
-from .training import Column, Training, driven, options, ways
+from .training import Column, Training, driven, options, supervised, ways
 
 EPOCHS = 2000
 LR = 0.01
@@ -75,13 +75,7 @@ def eager(lib, adam=None, engine="", cold=False, wrap=None):
         optimizer = lib.optim.Adam(net.parameters(), lr=training.lr, **(adam or {}))
         going_back = options(engine, list(net.parameters()))
 
-        def train(steps, x, y):
-            for _ in range(steps):
-                optimizer.zero_grad()
-                loss = criterion(forward(x), y)
-                loss.backward(**going_back) if going_back else loss.backward()        # ** costs 0.2 us
-                optimizer.step()
-            return loss
+        train = supervised(optimizer, criterion, forward, going_back)
         return driven(lib, train, (x, y), list(net.parameters()), optimizer, engine, cold, warm=wrap is not None)
     return start
 

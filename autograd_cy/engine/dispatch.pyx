@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, N_DTYPES, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM, N_DTYPES, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, DENSE, OVERLAPPING, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref,
     layout_dense_like, layout_incref, layout_scalar, same_layout, same_shape, shape_tuple, strides_of,
@@ -241,22 +241,6 @@ cdef inline bint small_dense(OpInfo* info, Tensor x) noexcept:
     """Whether the row computes in x's dtype, and its loop may run over the memory as it lies without ado."""
     return (x.dtype_ <= FLOAT64 or x.dtype_ != BOOL and not info.careful) and info.direct[x.dtype_] and x.layout.flags & DENSE \
         and x.layout.numel < GRAIN
-
-
-cdef inline char* number_as(int dtype, double* number, int kind) noexcept:
-    """The number in place as an element of this dtype; NULL for a float among integers."""
-    if dtype == FLOAT32:
-        (<float*> number)[0] = <float> number[0]
-    elif dtype != FLOAT64:
-        if kind != SAVED_INT:
-            return NULL
-        if dtype == INT64:
-            (<long long*> number)[0] = <long long> number[0]
-        elif dtype == INT32:
-            (<int*> number)[0] = <int> <long long> number[0]
-        else:
-            (<unsigned char*> number)[0] = <unsigned char> <long long> number[0]
-    return <char*> number
 
 
 cdef struct Dense:            # operands whose loop runs over the memory as it lies
@@ -637,12 +621,15 @@ cdef PyObject* binary_number(int opcode, OpInfo* info, Tensor x, int at, double 
     """The fast path for a dense tensor and a Python number, which is operand `at`; NULL: not that way."""
     cdef PyObject* out
     cdef PyObject* node
-    cdef double element = number
+    cdef Operand_ given
+    cdef double element
     cdef int variant = LAST_SCALAR if at else FIRST_SCALAR
     cdef char* p[3]
-    p[1 + at], p[2 - at] = number_as(x.dtype_, &element, kind), x.data
-    if p[1 + at] == NULL or K.loops[info.loop][x.dtype_][variant] == NULL:
+    if x.dtype_ > FLOAT64 and kind != SAVED_INT or K.loops[info.loop][x.dtype_][variant] == NULL:
         return NULL
+    given.number, given.integer, given.kind = number, <long long> number if kind == SAVED_INT else 0, kind
+    write_number(&given, x.dtype_, <char*> &element)
+    p[1 + at], p[2 - at] = <char*> &element, x.data
     out = tensor_new(x.layout, BOOL if info.bool_result else x.dtype_)
     p[0] = (<Tensor> out).data
     run_loop(info.loop, x.dtype_, variant, x.layout.numel, p, NULL)
