@@ -169,23 +169,30 @@ AG_INLINE void NAME(rows)(const int mr, const int nv, ag_size m, ag_size k, cons
         } \
     }
 AG_PANELS(1, AG_ROWS_1)
+#if AG_BYTES == AG_WIDEST           /* narrower vectors are chosen where one of them holds all columns */
 AG_PANELS(2, AG_ROWS_2)
 #if AG_MAX_VECTORS > 2
 AG_PANELS(3, AG_ROWS_3)
+#endif
 #endif
 
 AG_INLINE void NAME(panel)(int nv, ag_size m, ag_size k, const AG_REAL *a, ag_size am, ag_size ak, const AG_REAL *b,
                            ag_size ldb, ag_size last, AG_REAL *c, ag_size ldc, int add)
 {
     int few = k <= 4 && nv <= AG_SHORT_VECTORS && !add;
-    if (nv == 1)
-        (few ? NAME(short1) : NAME(panel1))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
-    else if (nv == 2)
+#if AG_BYTES == AG_WIDEST
+    if (nv == 2) {
         (few ? NAME(short2) : NAME(panel2))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
+        return;
+    }
 #if AG_MAX_VECTORS > 2
-    else
+    if (nv == 3) {
         (few ? NAME(short3) : NAME(panel3))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
+        return;
+    }
 #endif
+#endif
+    (few ? NAME(short1) : NAME(panel1))(m, k, a, am, ak, b, ldb, last, c, ldc, add);
 }
 
 /* The first `cols` elements, and 0 in the other lanes; where there is no masked load, b is padded to whole vectors. */
