@@ -12,10 +12,10 @@ PROGRAMS ?= 20000
 ARGS ?=
 
 # Everything that makes it necessary to build again; generated sources live in build/.
-SOURCES := setup.py $(shell find autograd_cy -name '*.pyx' -o -name '*.pxd' -o -name '*.h') $(shell find autograd_cy/ops -name '*.py' 2>/dev/null)
-LINTED := autograd_cy bench examples tests setup.py .ci
+SOURCES := setup.py merging.py hot_functions.txt $(shell find autograd_cy -name '*.pyx' -o -name '*.pxd' -o -name '*.h') $(shell find autograd_cy/ops -name '*.py' 2>/dev/null)
+LINTED := autograd_cy bench examples tests setup.py merging.py .ci
 
-.PHONY: help build test oracle asan check bench peers reference test-sdist clean distclean
+.PHONY: help build test oracle asan hot check bench peers reference test-sdist clean distclean
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo 'make oracle      compare random programs with PyTorch (PROGRAMS=20000)'
 	@echo 'make reference   docs/reference/: every operation with its formula, derivatives and special points'
 	@echo 'make asan        call everything with hostile input under the sanitizers of gcc (about 8 minutes)'
+	@echo 'make hot         which functions ordinary calls go through: writes hot_functions.txt (needs valgrind)'
 	@echo 'make test-sdist  build an sdist, install it into a fresh environment, run the tests from outside this tree'
 	@echo 'make clean       remove what was built; make distclean removes .venv, too'
 
@@ -71,6 +72,13 @@ oracle: build/ready $(VENV)/peers
 	@$(PY) -m pytest -m oracle --programs $(PROGRAMS) --share 2/2 -p no:cacheprovider > build/oracle.log 2>&1 & other=$$!; \
 	  $(PY) -m pytest -m oracle --programs $(PROGRAMS) --share 1/2; own=$$?; wait $$other; its=$$?; tail -n 40 build/oracle.log; \
 	  exit $$((own + its))
+
+# Which functions are worth speed: bench/hot.py runs ordinary small calls in a build without inlining.
+hot: $(VENV)/ready
+	@mkdir -p build/hot
+	AUTOGRAD_CY_PROFILE=1 $(PY) setup.py -q build_py --build-lib build/hot build_ext --build-lib build/hot \
+	  --build-temp build/hot/temp > build/hot/log 2>&1 || { tail -n 60 build/hot/log; exit 1; }
+	PYTHONPATH=build/hot:. $(PY) -P -m bench.hot
 
 # Everything under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of its own: tests/sanitize.py says how.
 SANITIZERS := address,undefined

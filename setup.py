@@ -20,6 +20,7 @@ by gold (130 without WHOLE).
 
 import os
 import platform
+import re
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,9 @@ from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
 
 ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT))
+import merging  # noqa: E402
+
 GENERATED = Path("build") / "generated"
 PACKAGE = Path("autograd_cy")
 
@@ -58,9 +62,11 @@ FLAGS = ["-fno-math-errno", "-fwrapv", *(["-fno-thread-jumps"] if GCC else []), 
 LINUX = sys.platform.startswith("linux")
 if LINUX:
     FLAGS += ["-fno-asynchronous-unwind-tables", "-fno-plt"]          # a twentieth of the installed size, a hundredth
-# Code, constants and tables of addresses share pages. (Tables of addresses as differences, --pack-dyn-relocs=relr, would save 60 kB
-# more and need glibc 2.36.)
+# Code, constants and tables of addresses share pages. Tables of addresses as differences (a fiftieth of the size) are understood from
+# glibc 2.36 on; a package built here runs with this glibc or a newer one.
 LINK = ["-Wl,-s,-z,noseparate-code,-z,norelro"] if LINUX else []
+if LINUX and platform.libc_ver()[0] == "glibc" and tuple(map(int, platform.libc_ver()[1].split("."))) >= (2, 36):
+    LINK += ["-Wl,-z,pack-relative-relocs"]
 X86 = platform.machine().lower() in ("x86_64", "amd64") and sys.platform != "win32"
 LEVELS = {"base": []}
 if X86:
@@ -74,6 +80,13 @@ if SANITIZE:
     LINK = [f"-fsanitize={SANITIZE}"]
     wanted = os.environ.get("AUTOGRAD_CY_LEVEL", "v3" if X86 else "base")
     LEVELS = {level: LEVELS[level] for level in (("v3", "v4") if wanted == "v4" else (wanted,))}
+
+# `make hot`: every function by itself and with its name, for a profile.
+PROFILE = os.environ.get("AUTOGRAD_CY_PROFILE")
+if PROFILE:
+    FLAGS += ["-O1", "-fno-inline"]
+    LINK = []
+    LEVELS = {"v3": LEVELS["v3"]}
 
 HEADERS = [str(p) for p in sorted((PACKAGE / "kernels").glob("*.h"))]
 INCLUDE = [str(PACKAGE / "kernels")]
@@ -97,35 +110,25 @@ ALIGNED = ["-falign-functions=64", "-falign-loops=32"] if GCC else []
 LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *ALIGNED, *(["-fpeel-loops"] if GCC else [])],
                "reduce": ["-O3", *ALIGNED, *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
                                                          "version-loops-for-strides")] if GCC else [])]}
-VECTORISED = {f"autograd_cy.kernels.{name}" for name in ("integer_loops", "index", "moving", "pooling", "scans", "sorting", "counting")}
+VECTORISED = {"autograd_cy._kernels", "autograd_cy._routines"}
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
 BASE_LEVEL = ["-Os"] if X86 else None
 # The tests' doors to raw kernels are part of a build in place, but not of an installed package.
 PROBES = "--inplace" in sys.argv
-# The way of every operation. All others are up to a fifth smaller with COMPACT and not slower: 0.5 to 5 % faster, most of them.
-HOT = {"autograd_cy.engine.dispatch", "autograd_cy.engine.record"}
-# These take objects from other modules only, which have looked at them; the others must not trust a `Tensor` argument not to be
-# None.
-CHECKED_ELSEWHERE = {"autograd_cy.engine." + name for name in (
-    "node", "tensor", "record", "dispatch", "gradients", "passes", "products")}
+# These take arguments from Python and objects that may be None where a Tensor should be; the others trust what these pass on.
+CAREFUL = {f"autograd_cy.{name}" for name in ("engine.elementwise", "_views", "_walks", "_calls", "_reductions", "_selections", "engine.linear_algebra")}
 # 5 % of a module; there is nothing to vectorise in these.
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
-# Mostly checks of arguments around calls that take microseconds, and what runs at a capture only: -Os makes them a quarter smaller.
+# Mostly checks of arguments around calls that take a microsecond: -Os makes them a third smaller and 5 to 10 % slower than -O2.
 COLD = {f"autograd_cy.{name}" for name in (
-    "engine.creation", "engine.random", "engine.windows", "engine.modes", "engine.choose", "engine.elementwise",
-    "engine.linear_algebra", "engine.rows", "engine.clipping", "engine.recursion", "graph.recorder", "graph.places", "kernels._probe",
-    "kernels._probe_strided", "kernels.table", "engine.hooks", "engine.function", "engine.sorting")}
-# Small functions are still inlined here: a quarter smaller and 5 to 10 % slower than with -O2, which operations of a microsecond can bear.
-WARM = {f"autograd_cy.{name}" for name in (
-    "engine.blocks", "engine.gather", "engine.index", "engine.joins", "engine.named_products", "engine.routines", "engine.scans",
-    "graph.links", "kernels.lapack", "kernels.spectral")}
-INLINING = ["--param=max-inline-insns-size=8"] if GCC else []
+    "_calls", "_capture", "_lapack", "_selections", "_walks", "engine.elementwise", "engine.linear_algebra", "kernels.table", "kernels._probe",
+    "kernels._probe_strided")}
 # Cython's shortcuts that save nanoseconds and are written out wherever they are used: remembered globals, bound methods taken apart, digits
 # of integers. Of cold and warm modules a sixteenth.
 SHORT_CUTS_OFF = [f"-DCYTHON_{name}=0" for name in ("USE_DICT_VERSIONS", "UNPACK_METHODS", "USE_PYLONG_INTERNALS")]
 # A package (not a build in place, whose every link would take a minute) is optimised as a whole: functions that Cython writes into each
 # module become one.
-WHOLE = ["-flto"] if GCC and LINUX and not PROBES and not SANITIZE else []
+WHOLE = ["-flto"] if GCC and LINUX and not PROBES and not SANITIZE and not PROFILE else []
 
 
 def optimisation(name, level=None):
@@ -138,9 +141,9 @@ def optimisation(name, level=None):
         return [*LOOPS_LEVEL, *LEAN_LOOPS] if name in ("loops", "casts", "windows") else LOOPS_LEVEL
     if name in VECTORISED:
         return LOOPS_LEVEL
-    if name in WARM or name in COLD:
-        return ["-Os", *(INLINING if name in WARM else []), *SHORT_CUTS_OFF]
-    return ["-O3"] if level or name in HOT else ["-O2", *COMPACT]
+    if name in COLD:
+        return ["-Os", *SHORT_CUTS_OFF]
+    return ["-O3"] if level else ["-O2", *COMPACT]
 
 
 def write_if_changed(path, text):
@@ -162,32 +165,23 @@ def generated_sources():
 FLOAT_LOOPS, INTEGER_LOOPS, FUNCTIONS = generated_sources()
 
 
-def levelled_extensions():
-    """The same loops under one module name per level; the copies live in build/generated."""
-    sources = {name: (ROOT / PACKAGE / "kernels" / f"{name}.pyx").read_text() for name in LEVELLED}
-    for level, march in LEVELS.items():
+def sources():
+    """The text of every module, by its name: the package's own, the generated ones, and the loops once per level."""
+    texts = {".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text() for path in sorted((ROOT / PACKAGE).rglob("*.pyx"))}
+    levelled = {name: texts.pop(f"autograd_cy.kernels.{name}") for name in LEVELLED}
+    texts |= {"autograd_cy.kernels.integer_loops": INTEGER_LOOPS, "autograd_cy.engine.elementwise": FUNCTIONS}
+    for level in LEVELS:
         wide = level == "v4"
-        for name, text in ({"loops": FLOAT_LOOPS[wide]} | {name: sources[name] for name in (WIDE if wide else LEVELLED)}).items():
-            path = GENERATED / f"_{level}_{name}.pyx"
-            write_if_changed(ROOT / path, text)
-            yield Extension(f"autograd_cy.kernels._{level}_{name}", [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                            extra_compile_args=[*optimisation(name, level), *FLAGS, *march, *EXTRA_FLAGS.get(name, [])])
+        parts = {"loops": FLOAT_LOOPS[wide]} | {name: levelled[name] for name in (WIDE if wide else LEVELLED)}
+        texts |= {f"autograd_cy.kernels._{level}_{name}": text for name, text in parts.items()}
+    return {name: text for name, text in texts.items() if PROBES or "._probe" not in name}
 
 
-def plain_extensions():
-    """One extension for every .pyx that is not levelled, and for the generated loops of integers and functions."""
-    for name, text in (("autograd_cy.kernels.integer_loops", INTEGER_LOOPS), ("autograd_cy.engine.elementwise", FUNCTIONS)):
-        path = GENERATED / f"{name.rpartition('.')[2]}_generated.pyx"
-        write_if_changed(ROOT / path, text)
-        yield Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                        extra_compile_args=[*optimisation(name), *FLAGS])
-    for path in sorted((ROOT / PACKAGE).rglob("*.pyx")):
-        path = path.relative_to(ROOT)
-        name = ".".join(path.with_suffix("").parts)
-        if path.parent.name == "kernels" and path.stem in LEVELLED or path.stem.startswith("_probe") and not PROBES:
-            continue
-        yield Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS,
-                        extra_compile_args=[*optimisation(name), *FLAGS])
+def flags_of(name):
+    """The flags of a module that choose between speed and size, those of all, and what the instruction-set level demands."""
+    loops = re.fullmatch(r"autograd_cy\.kernels\._(base|v3|v4)_(\w+)", name)
+    level, name = loops.groups() if loops else (None, name)
+    return [*optimisation(name, level), *FLAGS, *LEVELS.get(level, []), *(EXTRA_FLAGS.get(name, []) if level else [])]
 
 
 # Cython's function type and helpers, 18 kB in each module otherwise, exist once where Cython can do that.
@@ -200,7 +194,7 @@ if tuple(map(int, CYTHON.split(".")[:2])) >= (3, 3):
 
 def translated(extensions, **directives):
     """The extensions with Cython's output as their sources."""
-    return cythonize(extensions, compiler_directives=DIRECTIVES | directives, build_dir="build/cython",
+    return cythonize(extensions, compiler_directives=DIRECTIVES | directives, build_dir="build/cython", include_path=[str(GENERATED)],
                      nthreads=os.cpu_count() or 1, **SHARED)
 
 
@@ -210,11 +204,12 @@ class Library(Extension):
     def __init__(self, name, parts, flags=()):
         short = name.rpartition(".")[2]
         listed = " ".join(f'X("{part.name}", {self.function(part)})' for part in parts)
+        merged = " ".join(f'X("{name}", "{part.name}")' for part in parts for name in merging.MERGED.get(part.name, ()))
         source = GENERATED / f"{short}.c"
         for part in parts:
             part.define_macros = [("PyInit_" + part.name.rpartition(".")[2], self.function(part))]
             part.extra_compile_args += flags
-        write_if_changed(ROOT / source, f'#define LIBRARY {short}\n#define MODULES(X) {listed}\n#include "library.h"\n')
+        write_if_changed(ROOT / source, f'#define LIBRARY {short}\n#define MODULES(X) {listed}\n#define MERGED(X) {merged}\n#include "library.h"\n')
         self.parts = [*parts, Extension(name, [str(source)], include_dirs=[str(PACKAGE)], depends=[str(PACKAGE / "library.h")],
                                         extra_compile_args=["-Os", *FLAGS])]
         super().__init__(name, [source for part in self.parts for source in part.sources], extra_link_args=[
@@ -249,11 +244,13 @@ class BuildLibraries(build_ext):
 
 
 os.chdir(ROOT)
-plain = list(plain_extensions())
-careful = [e for e in plain if e.name.startswith("autograd_cy.engine.") and e.name not in CHECKED_ELSEWHERE]
-levelled = list(levelled_extensions())
-trusting = translated([*UTILITIES, *levelled, *(e for e in plain if e not in careful)])
-modules = [*trusting, *translated(careful, nonecheck=True)]
+extensions = [Extension(name, [str(path)], include_dirs=INCLUDE, depends=HEADERS, extra_compile_args=flags_of(name))
+              for name, path in merging.merge(ROOT / PACKAGE, GENERATED, sources())]
+careful = [e for e in extensions if e.name in CAREFUL]
+modules = [*translated([*UTILITIES, *(e for e in extensions if e not in careful)]), *translated(careful, nonecheck=True)]
+for module in modules:
+    if module.name in merging.FAST:
+        merging.mark(module.sources[0])
 libraries = []
 for level in LEVELS:
     libraries.append(Library(f"autograd_cy.kernels._{level}", [m for m in modules if m.name.startswith(f"autograd_cy.kernels._{level}_")]))

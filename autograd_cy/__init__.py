@@ -8,6 +8,7 @@ from . import kernels  # chooses and loads the loops before anything runs them
 from .array.dtypes import DType as dtype
 from .array.dtypes import DTYPES, bool, double, float, float32, float64, int, int32, int64, long, uint8
 from .array.storage import empty_cache, memory_stats, set_cache_limit
+from .engine import read_table as _read_table  # before anything runs
 from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine

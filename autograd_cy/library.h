@@ -1,8 +1,9 @@
 /* A shared library of many modules: what setup.py writes for each library defines LIBRARY and MODULES and includes this file.
  * It relies on multi-phase initialisation (PEP 489), which Cython's modules have. _libraries.py, which finds the modules, relies on it.
  *
- * MODULES(X) is X("autograd_cy.engine.node", PyInit_autograd_cy__engine__node) and so on. Fifty libraries of their own would each bring
- * tables of the same names of Python's functions, 12 kB, and take 0.1 ms to load.
+ * MODULES(X) is X("autograd_cy._core", PyInit_autograd_cy___core) and so on, MERGED(X) is X("autograd_cy.engine.node", "autograd_cy._core")
+ * for each part of a merged module (merging.py). Libraries of their own would each bring tables of the same names of Python's functions,
+ * 12 kB, and take 0.1 ms to load.
  */
 #include <Python.h>
 #include <string.h>
@@ -16,13 +17,16 @@ MODULES(AG_DECLARE)
 
 static const struct { const char *name; PyObject *(*init)(void); } modules[] = { MODULES(AG_ENTRY) };
 
+#define AG_MODULE(name, init) {name, name},
+#define AG_PART(part, name) {part, name},
+static const struct { const char *part, *module; } parts[] = { MODULES(AG_MODULE) MERGED(AG_PART) };
+
 static PyObject *names(PyObject *self, PyObject *unused) {
-    Py_ssize_t n = sizeof modules / sizeof *modules;
-    PyObject *result = PyTuple_New(n);
-    for (Py_ssize_t i = 0; result && i < n; i++) {
-        PyObject *name = PyUnicode_FromString(modules[i].name);
-        if (!name) Py_CLEAR(result);
-        else PyTuple_SET_ITEM(result, i, name);
+    PyObject *result = PyDict_New();
+    for (size_t i = 0; result && i < sizeof parts / sizeof *parts; i++) {
+        PyObject *module = PyUnicode_FromString(parts[i].module);
+        if (!module || PyDict_SetItemString(result, parts[i].part, module) < 0) Py_CLEAR(result);
+        Py_XDECREF(module);
     }
     return result;
 }
@@ -52,7 +56,7 @@ static PyObject *exec_module(PyObject *self, PyObject *module) {
 }
 
 static PyMethodDef functions[] = {
-    {"names", names, METH_NOARGS, "The full names of the modules in this library."},
+    {"names", names, METH_NOARGS, "The full names of the modules in this library, and of the parts of merged ones: in which module each is."},
     {"create_module", create_module, METH_O, "The module that a spec names, not yet executed."},
     {"exec_module", exec_module, METH_O, "Executes a module of this library, once."},
     {NULL, NULL, 0, NULL}

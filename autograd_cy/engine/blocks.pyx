@@ -13,10 +13,11 @@ from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_dense_like, strides_of
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.node cimport EDGE_WORDS, Node, attributes_of
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, read_operand, write_number
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport (
-    axis_of, copy_block, made, made_of, make_quick, narrowed, need_tensor, own, read_dims, read_shape, reshape_to, sizes_from, transposed,
+    axis_of, copy_block, made, made_of, make_quick, narrowed, need_tensor, read_dims, read_shape, reshape_to, sizes_from, transposed,
 )
 from autograd_cy.engine.tensor cimport Tensor, tensor_new
 
@@ -148,7 +149,7 @@ def roll(input, shifts, dims=None):
 
 # ---- repeated
 
-cdef object repeated(Tensor x, int n, Py_ssize_t* counts):
+cdef object copied_over(Tensor x, int n, Py_ssize_t* counts):
     """None for fewer counts than dimensions, negative ones, or too many elements."""
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t dims[MAX_NDIM]          # as they are copied: an axis that is repeated counts for two
@@ -186,7 +187,7 @@ cdef object repeat_by(object input, object given, bint tiles, str name):
     cdef Tensor x = need_tensor(input, name)
     cdef Py_ssize_t counts[MAX_NDIM]
     cdef int n = read_shape(given, counts, name)
-    result = tiled(x, n, counts) if tiles else repeated(x, n, counts)
+    result = tiled(x, n, counts) if tiles else copied_over(x, n, counts)
     if result is not None:
         return result
     raise ShapeError(f"{name}: expected numbers from 0 on, one for each dimension of shape {x.shape}, and a result of less than 2 ** 58 "
@@ -207,7 +208,7 @@ cdef object tiled(Tensor x, int n, Py_ssize_t* given):
     cdef int i
     for i in range(n + lead):
         counts[i] = given[i - lead] if i >= lead else 1
-    return repeated(x, n + lead, counts)
+    return copied_over(x, n + lead, counts)
 
 
 def tile(input, *dims):
@@ -385,7 +386,7 @@ def pad(input, pad, str mode="constant", value=None):
 
 
 make_quick(flip, flipped)
-make_quick(repeat, repeated)
+make_quick(repeat, copied_over)
 make_quick(tile, tiled)
 
 

@@ -10,9 +10,10 @@ from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
 from autograd_cy.engine.dispatch cimport inplace as binary_
 from autograd_cy.engine.node cimport NO_REDUCTION
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, common_dtype, read_operand
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport need_tensor, own
+from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
 
 from autograd_cy.array.dtypes import DTYPES

@@ -6,8 +6,8 @@ from libc.math cimport INFINITY, isfinite
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport DENSE, Layout, layout_contiguous, layout_decref, layout_scalar, strides_of
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport converted, promote
-from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport Tensor, tensor_new
 from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_NORM, escape, recording, run_loop,

@@ -15,12 +15,13 @@ from autograd_cy.array.storage cimport (
 )
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport SAVED_FLOAT, Node, node_new, remember_line
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport (
     Operand_, as_operand_tensor, copy_into, copy_of, default_dtype, read_operand, write_number,
 )
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport need_tensor, own
+from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, is_tensor, tensor_wrap, watch
 from autograd_cy.kernels.table cimport K, escape, recording
 

@@ -5,10 +5,10 @@
 from cpython.object cimport PyObject
 
 from autograd_cy.array.layout cimport Layout
+from autograd_cy.engine.node cimport MAX_OPS
 from autograd_cy.engine.tensor cimport Tensor
 
 cdef enum:
-    MAX_OPS = 512
     MAX_INPUTS = 3
     MAX_RULE_INPUTS = 5
 

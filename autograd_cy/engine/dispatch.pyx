@@ -12,14 +12,14 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM, N_DTYPES, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, DENSE, OVERLAPPING, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref,
     layout_dense_like, layout_incref, layout_scalar, same_layout, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    MEAN_REDUCTION, NO_REDUCTION, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, node_with_numbers, remember_line,
+    MEAN_REDUCTION, NAMES, NO_REDUCTION, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, node_with_numbers, remember_line,
 )
 from autograd_cy.engine.operands cimport (
     GRAIN, Operand_, category, common_dtype, converted, copy_into, copy_of, default_dtype, dtype_name, read_operand, write_number,
@@ -28,61 +28,26 @@ from autograd_cy.engine.record cimport (
     no_edge, refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
 )
 from autograd_cy.engine.routines cimport run_routine
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
+from autograd_cy.engine.tensor cimport FLOOR_DIVIDE, MUL, NEG, POW, REMAINDER, SUB, Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand, recording, run_loop,
 )
 
 from autograd_cy.array.errors import DTypeError, ShapeError
-from autograd_cy import ops
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.index import division_error
 from autograd_cy.kernels.table import routine_number
 from autograd_cy.ops import TABLE
 
-cdef int POW = OPCODES["pow"], SQUARE = OPCODES["square"], SQRT = OPCODES["sqrt"], RECIPROCAL = OPCODES["reciprocal"]
-cdef int SUB = OPCODES["sub"], NEG = OPCODES["neg"], MUL = OPCODES["mul"], FLOOR_DIVIDE = OPCODES["floor_divide"]
-cdef int REMAINDER = OPCODES["remainder"], FMOD = OPCODES["fmod"]
+cdef int SQUARE = OPCODES["square"], SQRT = OPCODES["sqrt"], RECIPROCAL = OPCODES["reciprocal"], FMOD = OPCODES["fmod"]
 cdef int DIVISORS = routine_number("index.divisors")
-cdef tuple NAMES = tuple(TABLE), NAMES_IN_PLACE = tuple([name + "_" for name in TABLE])
+cdef tuple NAMES_IN_PLACE = tuple([name + "_" for name in TABLE])
 
 cdef enum:
     FEW = 64                  # losses that need no tensor of their own before they are reduced; elements that a number is spread over
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object n, int* overflow) noexcept
-
-
-def _fill_ops():
-    codes = {"float": (1, 1, 0, 0, 0, 0), "number": (1, 1, 1, 1, 1, 0), "integer": (0, 0, 1, 1, 1, 0), "integral": (0, 0, 1, 1, 1, 1),
-             "all": (1, 1, 1, 1, 1, 1)}
-    for opcode, row in enumerate(TABLE.values()):
-        OPS[opcode].loop = -1
-        if row.kind != "elementwise":
-            continue
-        OPS[opcode].n_inputs = len(row.inputs)
-        OPS[opcode].n_attrs = len(row.attrs)
-        OPS[opcode].loop = ops.loop_id(row.name)
-        OPS[opcode].bool_result = row.result == "bool"
-        OPS[opcode].bool_first = row.types.get(row.inputs[0]) == "bool"
-        OPS[opcode].careful = row.name in ("floor_divide", "remainder", "fmod", "pow")
-        for i in range(N_DTYPES):
-            OPS[opcode].direct[i] = codes[row.dtypes][i]
-        places = {name: i for i, name in enumerate((*row.inputs, "y"))} | {"g": -1}
-        for i, name in enumerate(row.inputs):
-            OPS[opcode].dloop[i] = -1
-            if name in row.rules:
-                OPS[opcode].dloop[i] = ops.loop_id(f"{row.name}.d{name}")
-                needed = row.rule_inputs(name)
-                OPS[opcode].identity[i] = ops.is_identity(row, name)
-                OPS[opcode].n_rule_inputs[i] = len(needed)
-                for k, parameter in enumerate(needed):
-                    OPS[opcode].rule_inputs[i][k] = places[parameter]
-                    if parameter != "g":
-                        OPS[opcode].need[i] |= 1 << places[parameter]
-
-
-_fill_ops()
 
 
 cdef int compute_dtype(int opcode, int dtype) except -1:

@@ -16,7 +16,8 @@ from autograd_cy.array.layout cimport layout_incref, same_layout, same_shape, sh
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.hooks cimport given_gradient, let_collector_see
 from autograd_cy.engine.modes cimport grad_enabled, swap_grad_mode
-from autograd_cy.engine.node cimport Edge, Node, Owned, node_description, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.node cimport CUSTOM, Edge, Node, Owned, node_description, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.record cimport (
     link_through_conversion, refuse_inplace, rewrite_history_as, saved_or_raise, set_base, set_edge, set_history, wants_grad,
 )
@@ -30,19 +31,12 @@ import inspect
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.hooks import packed_value, unpacked_value
 
-cdef int CUSTOM = row_number("custom")
-
-
-cdef object owned(PyObject* o):
-    result = <object> o
-    Py_DECREF(result)
-    return result
 
 
 cdef Tensor alias_of(Tensor t):
     """Another tensor on the same memory, without history."""
     layout_incref(t.layout)
-    return owned(tensor_alias(t, t.layout, t.data))
+    return own(tensor_alias(t, t.layout, t.data))
 
 
 cdef int connect(Tensor t, Node node, int k) except -1:
@@ -193,7 +187,7 @@ cdef Node make_node(FunctionCtx ctx, tuple args, int n_outputs):
         edges.append(len(edges) - edges.count(-1) if isinstance(a, Tensor) else -1)
     ctx.edge_of = tuple(edges)
     o = node_new(CUSTOM, <int> len(tensors), 0)
-    node = owned(o)
+    node = own(o)
     attrs = (ctx,)
     Py_INCREF(attrs)
     node.attrs = <PyObject*> attrs
@@ -344,12 +338,12 @@ cdef int function_backward(Node node, PyObject** grads, PyObject** result) excep
     for k, g in enumerate(found):
         n = k if ctx.function is None else ctx.edge_of[k]
         if g is not None:
-            take(ctx, node, k, n, g, result)
+            take_gradient(ctx, node, k, n, g, result)
     watch_attributes(ctx, node)
     return 0
 
 
-cdef int take(FunctionCtx ctx, Node node, int k, int edge, object g, PyObject** result) except -1:
+cdef int take_gradient(FunctionCtx ctx, Node node, int k, int edge, object g, PyObject** result) except -1:
     """Check the gradient for argument k, and put it where it belongs."""
     cdef tuple wanted
     if edge < 0:
@@ -361,7 +355,7 @@ cdef int take(FunctionCtx ctx, Node node, int k, int edge, object g, PyObject** 
         return 0
     wanted = shape_tuple(node.edges[edge].layout)
     if not same_shape((<Tensor> g).layout, node.edges[edge].layout):
-        if not broadcasts(wanted, g.shape):
+        if not shape_broadcasts(wanted, g.shape):
             raise RuntimeError(f"the backward of {node_description(node)} returned a gradient of shape {g.shape} for argument {k}, which "
                                f"has shape {wanted}")
         g = FUNCTIONS["sum_to"](g, wanted)
@@ -371,7 +365,7 @@ cdef int take(FunctionCtx ctx, Node node, int k, int edge, object g, PyObject** 
     return 0
 
 
-cdef bint broadcasts(tuple small, tuple large):
+cdef bint shape_broadcasts(tuple small, tuple large):
     """Whether one shape broadcasts to the other."""
     cdef Py_ssize_t skip = len(large) - len(small)
     if skip < 0:
@@ -482,7 +476,7 @@ cdef Node refusing_node(Node node, str name, object function, list outs):
     """A node that leads where another does, and refuses to be differentiated."""
     cdef FunctionCtx ctx = context(name, function, ())
     cdef PyObject* o = node_new(CUSTOM, node.n_edges, 0)
-    cdef Node made = owned(o)
+    cdef Node made = own(o)
     cdef int k
     attrs = (ctx,)
     Py_INCREF(attrs)
@@ -524,7 +518,7 @@ cdef int find_tensors(object held, dict found, int depth) except -1:
     return 0
 
 
-cdef dict tensors_of(object function):
+cdef dict tensors_in(object function):
     """The tensors in a function's variables, by id; in lists, tuples and dicts, too."""
     cdef dict found = {}
     while isinstance(function, functools.partial):
@@ -539,7 +533,7 @@ cdef dict tensors_of(object function):
     return found
 
 
-cdef Tensor seen_inside(Tensor t):
+cdef Tensor inner_argument(Tensor t):
     """An argument as the function may keep it: what is done in place to the caller's tensor does not change this one's history."""
     cdef Tensor made
     if not wants_grad(t) or t.node == NULL:
@@ -595,7 +589,7 @@ cdef object call_custom(object function, str name, tuple args, dict kwargs):
         for key, value in kwargs.items():
             if isinstance(value, Tensor):
                 raise TypeError(f"{name}: the tensor {key!r} is a keyword-only argument; tensors must be positional parameters")
-    args = tuple([seen_inside(a) if isinstance(a, Tensor) else a for a in args])
+    args = tuple([inner_argument(a) if isinstance(a, Tensor) else a for a in args])
     ctx = context(name, None, args)
     before = swap_grad_mode(False)
     try:
@@ -616,7 +610,7 @@ cdef object call_custom(object function, str name, tuple args, dict kwargs):
         return result
     results = tuple(outs)
     node = make_node(ctx, args, <int> len(outs))
-    held = tensors_of(backward)
+    held = tensors_in(backward)
     versions = tuple([(t, (<Tensor> t).storage.version) for t in held.values()])
     extra = (backward, versions)
     Py_INCREF(extra)

@@ -18,10 +18,11 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, unpack, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport axis_of, narrowed, need_tensor, own, read_shape, reshape_to
+from autograd_cy.engine.shape cimport axis_of, narrowed, need_tensor, read_shape, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import ShapeError
@@ -34,8 +35,8 @@ cdef int GATHER_ROUTINE = routine_of("moving.gather"), SCATTER_ROUTINE = routine
 cdef int WINNERS_ROUTINE = routine_of("moving.winners")
 
 cdef enum:                    # Kind in kernels/moving
-    COPY = 0
-    ADD = 1
+    REPLACES = 0
+    ADDS = 1
 
 
 # ---- arguments
@@ -172,7 +173,7 @@ def put(Tensor g, Tensor index, shape, dim):
     cdef PyObject* inputs[2]
     layout_decref(layout)
     set_to_zero(out)
-    write(out, places, g, axis, ADD)
+    combine(out, places, g, axis, ADDS)
     inputs[0], inputs[1] = <PyObject*> g, <PyObject*> index
     if any_wants_grad(1, inputs):
         attrs = (shape, axis)
@@ -249,7 +250,7 @@ def embedding_row(Tensor weight, object given, object padding, object scale):
 
 # ---- scatter
 
-cdef int write(Tensor out, Tensor places, Tensor v, int axis, int kind) except -1:
+cdef int combine(Tensor out, Tensor places, Tensor v, int axis, int kind) except -1:
     """The elements of `out` at the places changed by v, which has the shape of `places`."""
     cdef PyObject* arrays[3]
     cdef Py_ssize_t ints[2]
@@ -272,13 +273,13 @@ cdef int added_backward(Node node, PyObject** grads, PyObject** result) except -
     layout_decref(layout)
     set_to_zero(out)
     if node.opcode == GATHER:
-        write(out, places, g, attrs[0], ADD)
+        combine(out, places, g, attrs[0], ADDS)
     elif attrs[1]:
         out = rule_gradient(node, g)
     else:
         cols = out.layout.dims[1]
         if places.layout.numel and cols:
-            write(out, repeated(places, cols), as_rows(own(contiguous_of(g)), cols), 0, ADD)
+            combine(out, repeated(places, cols), as_rows(own(contiguous_of(g)), cols), 0, ADDS)
         if attrs[0] is not None:
             set_to_zero(narrowed(out, 0, attrs[0], 1))
     Py_INCREF(out)
@@ -298,7 +299,7 @@ cdef Tensor copied(Tensor x):
 
 
 cdef object scattered(Tensor x, Tensor places, Tensor v, int axis, int kind, bint inplace, str name):
-    cdef int opcode = SCATTER if kind == COPY else SCATTER_ADD
+    cdef int opcode = SCATTER if kind == REPLACES else SCATTER_ADD
     cdef PyObject* inputs[3]
     cdef PyObject* o
     cdef Tensor out
@@ -308,7 +309,7 @@ cdef object scattered(Tensor x, Tensor places, Tensor v, int axis, int kind, bin
     recorded = x.dtype_ <= FLOAT64 and (wants_grad(x) or wants_grad(v)) and grad_enabled()
     if not inplace:
         out = copied(x)
-        write(out, places, v, axis, kind)
+        combine(out, places, v, axis, kind)
         if recorded:
             inputs[1] = <PyObject*> places
             record(opcode, <PyObject*> out, 3, inputs, <PyObject*> attrs, NULL)
@@ -316,7 +317,7 @@ cdef object scattered(Tensor x, Tensor places, Tensor v, int axis, int kind, bin
     refuse_inplace(x, name)
     if x.layout.flags & OVERLAPPING and x.layout.numel:
         raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
-    write(x, copied(places) if places.storage == x.storage else places, copied(v) if v.storage == x.storage else v, axis, kind)
+    combine(x, copied(places) if places.storage == x.storage else places, copied(v) if v.storage == x.storage else v, axis, kind)
     x.storage.version += 1
     if recorded:
         o = node_new(opcode, 3, 2)
@@ -368,9 +369,9 @@ cdef object any_scatter(object input, object dim, object index, object src, obje
         raise TypeError(f"{name}: expected either src or value")
     v = source_for(t, value if src is None else src, places, name)
     if reduce is None:
-        return scattered(t, places, v, axis, COPY, inplace, name)
+        return scattered(t, places, v, axis, REPLACES, inplace, name)
     if reduce == "add":
-        return scattered(t, places, v, axis, ADD, inplace, name)
+        return scattered(t, places, v, axis, ADDS, inplace, name)
     if reduce != "multiply":
         raise RuntimeError(f"{name}: reduce must be either add or multiply, got {reduce!r}")
     out = reduced_row(t.clone() if inplace else t, places, v, "prod", axis, True)
@@ -441,8 +442,8 @@ def reduced_row(Tensor x, Tensor index, Tensor v, str kind, int dim, bint includ
     cdef PyObject* inputs[3]
     if not include_self:
         start = 1 if kind == "prod" else lowest(x) if kind == "amax" else highest(x)
-        write(out, index, number_like(x, start, index.layout, "scatter_reduce"), dim, COPY)
-    write(out, index, v, dim, KINDS[kind])
+        combine(out, index, number_like(x, start, index.layout, "scatter_reduce"), dim, REPLACES)
+    combine(out, index, v, dim, KINDS[kind])
     inputs[0], inputs[1], inputs[2] = <PyObject*> x, <PyObject*> index, <PyObject*> v
     if x.dtype_ <= FLOAT64 and (wants_grad(x) or wants_grad(v)) and grad_enabled():
         attrs = (kind, dim, include_self)
@@ -486,22 +487,22 @@ cdef object any_index(object input, object dim, object index, object source, int
 
 def index_add(input, dim, index, source, *, alpha=1):
     """input with alpha * the slices of source added to the slices of dim that index names; duplicates add up."""
-    return any_index(input, dim, index, source if alpha == 1 else source * alpha, ADD, False, "index_add")
+    return any_index(input, dim, index, source if alpha == 1 else source * alpha, ADDS, False, "index_add")
 
 
 def index_add_(input, dim, index, source, *, alpha=1):
     """In place: alpha * the slices of source added to the slices of dim that index names."""
-    return any_index(input, dim, index, source if alpha == 1 else source * alpha, ADD, True, "index_add_")
+    return any_index(input, dim, index, source if alpha == 1 else source * alpha, ADDS, True, "index_add_")
 
 
 def index_copy(input, dim, index, source):
     """input with the slices of source in place of the slices of dim that index names."""
-    return any_index(input, dim, index, source, COPY, False, "index_copy")
+    return any_index(input, dim, index, source, REPLACES, False, "index_copy")
 
 
 def index_copy_(input, dim, index, source):
     """In place: the slices of source in place of the slices of dim that index names."""
-    return any_index(input, dim, index, source, COPY, True, "index_copy_")
+    return any_index(input, dim, index, source, REPLACES, True, "index_copy_")
 
 
 cdef object filled(object input, object dim, object index, object value, bint inplace, str name):
@@ -516,7 +517,7 @@ cdef object filled(object input, object dim, object index, object value, bint in
         v = v.to(t.dtype).expand(places.shape)
     else:
         v = number_like(t, value, places.layout, name)
-    return scattered(t, places, v, axis, COPY, inplace, name)
+    return scattered(t, places, v, axis, REPLACES, inplace, name)
 
 
 def index_fill(input, dim, index, value):

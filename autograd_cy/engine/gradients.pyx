@@ -12,7 +12,9 @@ from autograd_cy.array.layout cimport (
     same_layout, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
-from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, attributes_of, node_description, numbers_of, saved_at
+from autograd_cy.engine.node cimport (
+    CUSTOM, MEAN_REDUCTION, NO_REDUCTION, Node, Saved, attributes_of, node_description, numbers_of, saved_at,
+)
 from autograd_cy.engine.operands cimport GRAIN, converted, set_to_zero
 from autograd_cy.engine.record cimport check_version, saved_or_raise, set_history, unpack
 from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_alias, tensor_new
@@ -23,7 +25,6 @@ from autograd_cy.kernels.table cimport (
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.ops import TABLE, is_masked, loop_id
 
-cdef int CUSTOM = list(TABLE).index("custom")
 cdef int DIV_LOOP = loop_id("div")
 cdef list ROWS = list(TABLE.values())
 FUNCTIONS = {}                # what rules call on tensors, by name; filled in by methods.py

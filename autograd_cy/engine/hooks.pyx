@@ -19,7 +19,7 @@ from autograd_cy.engine.modes cimport grad_enabled, notice
 from autograd_cy.engine.node cimport (
     RECORD_NOTICE, RECORD_SAVED, RECORD_TRACES, SAVED_PACKED, SAVED_TENSOR, Node, Saved, Watchers, at_record, node_description, watchers_of,
 )
-from autograd_cy.engine.object cimport ag_set_in_type, ag_track
+from autograd_cy.engine.object cimport ag_set_in_type, ag_track, own
 from autograd_cy.engine.operands cimport copy_of
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.tensor cimport HOOKED, TRACKED, Tensor, graph_make_cyclic, tensor_alias, tensor_wrap
@@ -34,12 +34,6 @@ from autograd_cy.engine.modes import set_observer
 registered = {"on leaves": 0}         # how many hooks leaves ever got: a captured step that this changes for is captured again
 cdef str ON_GRADIENT = "_backward_hooks"
 cdef str ON_ACCUMULATED = "_post_accumulate_grad_hooks"
-
-
-cdef object owned(PyObject* o):
-    result = <object> o
-    Py_DECREF(result)
-    return result
 
 
 # ---- registering
@@ -407,7 +401,7 @@ cdef int pack_saved(Node node) except -1:
             continue
         storage_incref(saved.storage)
         layout_incref(saved.layout)
-        t = owned(tensor_wrap(saved.storage, saved.layout, saved.at.data, saved.dtype))
+        t = own(tensor_wrap(saved.storage, saved.layout, saved.at.data, saved.dtype))
         packed = packed_of(t, i, hooks[0], hooks[1])
         w = watchers_of(node)
         if w.packed is None:
@@ -439,7 +433,7 @@ cdef int unpack_saved(Node node, Watchers w) except -1:
                 layout_incref(layout)
             else:
                 layout = layout_contiguous_like(p.layout)
-            t = owned(copy_of(t, layout))        # rules may rely on results lying as they were made
+            t = own(copy_of(t, layout))        # rules may rely on results lying as they were made
             layout_decref(layout)
         saved = &node.saved[p.number]
         drop_saved(saved)

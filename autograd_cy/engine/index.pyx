@@ -22,10 +22,11 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, own, read_shape, selected, sliced
+from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, read_shape, selected, sliced
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
@@ -509,7 +510,7 @@ cdef int index_backward(Node node, PyObject** grads, PyObject** result) except -
 backwards[INDEX] = index_backward
 
 
-def index_fill(Tensor x, Plan plan):
+def put_number(Tensor x, Plan plan):
     """x with zeros at the chosen elements."""
     cdef Tensor out = own(copy_like(x))
     write_by_plan(out, plan, own(number_tensor(0, x.dtype_)), False)

@@ -12,10 +12,11 @@ from autograd_cy.array.dtype cimport FLOAT64, INT32, MAX_NDIM
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_incref
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
 from autograd_cy.engine.reduce cimport pair
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport own, reshape_to
+from autograd_cy.engine.shape cimport reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError

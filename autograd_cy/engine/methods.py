@@ -261,7 +261,7 @@ FUNCTIONS.update({
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
     "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
-    "index_fill": index.index_fill, "as_strided": windows.strided_copy, "as_strided_back": windows.as_strided_back,
+    "index_fill": index.put_number, "as_strided": windows.strided_copy, "as_strided_back": windows.as_strided_back,
     "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
     "cross_entropy_back": losses.cross_entropy_back, "output_shapes": arrange.output_shapes, "clone": shape.clone,
     "diagonal_back": windows.diagonal_back, "unfold_back": windows.unfold_back, "triangle": windows.triangle, "stack": joins.stack,

@@ -8,10 +8,11 @@ from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, strides_of,
 )
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.routines cimport row_number, run_routine
-from autograd_cy.engine.shape cimport need_tensor, own, read_shape, reshape_to
+from autograd_cy.engine.shape cimport need_tensor, read_shape, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
 
@@ -183,7 +184,7 @@ cdef list steps_for(str equation, list operands):
         for shapes, steps in known:
             if have_shapes(operands, shapes):
                 return steps
-    from .einsum import plan
+    from autograd_cy.engine.einsum import plan
     shapes = tuple([x.shape for x in operands])
     steps = plan(equation, *shapes, sums=not integers)
     if known is None or len(known) >= MANY_SHAPES:
@@ -207,7 +208,7 @@ def einsum(*args):
     cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Py_ssize_t n = len(args), i
     if n < 2 or type(args[0]) is not str or not is_tensor(<PyObject*> args[1]):
-        from .einsum import operands_of
+        from autograd_cy.engine.einsum import operands_of
         args = operands_of(args)
         n = len(args)
     for i in range(1, n):

@@ -21,6 +21,13 @@ cdef extern from *:
     const unsigned char* ag_bits
     Py_ssize_t AG_BASICSIZE(PyTypeObject* type) noexcept
 
+cdef enum:
+    MAX_OPS = 512             # rows of the table, at most
+    MAX_NAMED = 4             # inputs that a row names, hence bits of a node's mask
+
+cdef tuple NAMES              # of the rows; a row's number is its place here
+cdef int CUSTOM, AS_STRIDED, REPLACE_STRIDED
+
 cdef enum SavedKind:
     SAVED_TENSOR = 0
     SAVED_FLOAT = 1           # a Python number, in `number`

@@ -21,14 +21,12 @@ from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.ops import TABLE
 
 NAMES = tuple(TABLE)
-CUSTOM = NAMES.index("custom")
+CUSTOM, AS_STRIDED, REPLACE_STRIDED = map(NAMES.index, ("custom", "as_strided", "replace_strided"))
 NUMBERS = {SAVED_FLOAT: float, SAVED_INT: int, SAVED_BOOL: bool}
 
 cdef enum:
     MAX_FREE_NODES = 65536    # kept for reuse
     CODE_CACHE = 256
-    MAX_OPS = 512
-    MAX_NAMED = 4             # inputs that a row names, hence bits of a node's mask
 
 cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
 cdef bint draining = False
@@ -42,7 +40,6 @@ for _i, _row in enumerate(TABLE.values()):
     NUMBERS_IN[_i] = len(_row.attrs) if _row.kind == "elementwise" else 0
 cdef int SLICE = NAMES.index("slice")
 cdef tuple WHOLE = (None, None, None)     # an axis that is not cut
-cdef int CUSTOM_ = CUSTOM, AS_STRIDED = NAMES.index("as_strided"), REPLACE_STRIDED = NAMES.index("replace_strided")
 
 
 cdef class Watchers:
@@ -69,7 +66,7 @@ cdef class Node:
 
     def name(self):
         """Name of the operation, as PyTorch spells it: "MulBackward"; of a Function, that of its class."""
-        if self.opcode == CUSTOM_ and self.attrs != NULL:
+        if self.opcode == CUSTOM and self.attrs != NULL:
             return (<object> self.attrs)[0].name + "Backward"
         return "".join([part.capitalize() for part in NAMES[self.opcode].split("_")]) + "Backward"
 
@@ -202,7 +199,7 @@ cdef void node_empty(Node node) noexcept:
     if node.attrs != NULL:
         o = node.attrs
         node.attrs = NULL
-        if node.opcode == CUSTOM_:
+        if node.opcode == CUSTOM:
             (<Owned> <object> PyTuple_GET_ITEM(<object> o, 0)).node = NULL
         Py_DECREF(<object> o)
     if node.watchers != NULL:
@@ -314,7 +311,7 @@ cdef str node_description(Node node):
     cdef int i
     shapes = [str(shape_tuple(node.edges[i].layout)) for i in range(node.n_edges) if node.edges[i].layout != NULL]
     text = NAMES[node.opcode]
-    if node.opcode == CUSTOM_ and node.attrs != NULL:
+    if node.opcode == CUSTOM and node.attrs != NULL:
         text = f"the function {(<object> node.attrs)[0].name}"
     if shapes:
         text += (" of shape " if len(shapes) == 1 else " of shapes ") + " and ".join(shapes[:4])

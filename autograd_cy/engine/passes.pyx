@@ -22,14 +22,12 @@ from autograd_cy.engine.hooks cimport after_rule, before_rule, run_output_hooks,
 from autograd_cy.engine.node cimport Node, Watchers, is_node, node_release_saved
 from autograd_cy.engine.operands cimport GRAIN, copy_of
 from autograd_cy.engine.pointer_map cimport PointerMap, map_free, map_get, map_set
-from autograd_cy.engine.tensor cimport CYCLIC, Tensor, set_grad
+from autograd_cy.engine.tensor cimport ADD, CYCLIC, Tensor, set_grad
 from autograd_cy.kernels.table cimport ALL_VECTORS, recorder, recording, run_loop
 
 from autograd_cy import ops
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.tensor import OPCODES
 
-cdef int ADD = OPCODES["add"]
 cdef int ADD_LOOP = ops.loop_id("add")
 cdef bint fast_taken = False  # whether a running pass keeps its state in the nodes themselves
 cdef Pass spare = None        # a pass that was given back, with its memory
@@ -409,11 +407,11 @@ cdef int apply_watched(Pass run, Node node, PyObject** grads, PyObject** result)
     if node.watchers != NULL or switches.anomaly:
         after_rule(node, grads, result, run.retain_graph)
     if run.observer is not None:
-        run.observer(node, gradients(grads, node.n_outputs), gradients(result, node.n_edges))
+        run.observer(node, tensors_from(grads, node.n_outputs), tensors_from(result, node.n_edges))
     return 0
 
 
-cdef list gradients(PyObject** grads, int n):
+cdef list tensors_from(PyObject** grads, int n):
     """As a list, with None where there is none."""
     return [<object> grads[k] if grads[k] != NULL else None for k in range(n)]
 

@@ -10,13 +10,13 @@ from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, lay
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Edge, Node, Saved, node_bare, remember_line
-from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at
+from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at, own
 from autograd_cy.engine.operands cimport GRAIN, as_operand_tensor, contiguous_of
 from autograd_cy.engine.record cimport (
     any_wants_grad, no_edge, record, save_tensor, saved_or_raise, set_edge, set_history, wants_grad,
 )
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport own, reshape_to
+from autograd_cy.engine.shape cimport reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.gemm cimport batched_gemm, gemm
 from autograd_cy.kernels.table cimport ALL_VECTORS, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, recording

@@ -8,8 +8,8 @@ import numpy as np
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.engine.creation cimport allocate, code_of, finish, memory_of, sizes_of, tell
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, default_dtype
-from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport K, escape, recording
 

@@ -7,8 +7,12 @@ from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.layout cimport Layout, layout_incref
 from autograd_cy.array.storage cimport Storage, storage_incref
-from autograd_cy.engine.node cimport SAVED_TENSOR, Edge, Node, Saved, is_node, saved_at
+from autograd_cy.engine.node cimport MAX_NAMED, MAX_OPS, SAVED_TENSOR, Edge, Node, Saved, is_node, saved_at
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, graph_make_cyclic
+
+# Of every row (read_table.pyx): the bits that the rule for an input needs, of the inputs and, after them, the output.
+cdef unsigned int needs[MAX_OPS][MAX_NAMED]
+cdef int named_inputs[MAX_OPS]
 
 cdef int refresh_view(Tensor t) except -1
 

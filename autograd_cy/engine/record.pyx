@@ -13,39 +13,15 @@ from autograd_cy.array.layout cimport layout_incref, strides_of
 from autograd_cy.array.storage cimport storage_incref
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    SAVED_BOOL, SAVED_INT, SAVED_PACKED, Edge, Node, Saved, is_node, node_description, node_new, node_with_ints, remember_line,
-    saved_at,
+    AS_STRIDED, REPLACE_STRIDED, SAVED_BOOL, SAVED_INT, SAVED_PACKED, Edge, Node, Saved, is_node, node_description, node_new,
+    node_with_ints, remember_line, saved_at,
 )
 from autograd_cy.kernels.table cimport recorder
 from autograd_cy.engine.tensor cimport CUSTOM_VIEW, RETAINS_GRAD, Tensor, operators, tensor_wrap, watch
 
 from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.ops import TABLE
 
-cdef enum:
-    MAX_OPS = 512
-    MAX_NAMED = 4             # inputs that a row names
-
-cdef unsigned int needs[MAX_OPS][MAX_NAMED]   # bits that the rule for an input needs: inputs, then the output
-cdef int named_inputs[MAX_OPS]
-cdef int REPLACE_STRIDED = OPCODES["replace_strided"]
-cdef int AS_STRIDED = OPCODES["as_strided"]
 cdef int CONVERT = OPCODES["convert"]
-
-
-def _fill_needs():
-    for opcode, row in enumerate(TABLE.values()):
-        named_inputs[opcode] = len(row.inputs)
-        bits = {name: i for i, name in enumerate((*row.inputs, "y"))}
-        for i, name in enumerate(row.inputs):
-            needs[opcode][i] = 0
-            if name in row.rules:
-                for parameter in row.parameters(name):
-                    if parameter in bits:
-                        needs[opcode][i] |= 1 << bits[parameter]
-
-
-_fill_needs()
 
 
 cdef bint any_wants_grad(int n, PyObject** inputs) except -1:

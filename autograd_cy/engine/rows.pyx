@@ -6,9 +6,9 @@ from cpython.object cimport PyObject
 
 from autograd_cy.array.dtype cimport FLOAT64
 from autograd_cy.array.layout cimport CONTIGUOUS
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of
 from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.shape cimport own
 from autograd_cy.engine.tensor cimport Tensor
 
 from autograd_cy.engine.tensor import OPCODES

@@ -2,4 +2,6 @@
 
 from autograd_cy.engine.tensor cimport Tensor
 
+cdef int CUMMAX, CUMMIN        # numbers of rows
+
 cdef Tensor new_like(Tensor x, int dtype)

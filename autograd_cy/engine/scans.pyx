@@ -9,11 +9,12 @@ from cpython.object cimport PyObject
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.reduce cimport dims_of, either, input_of, keep_of, pair, reduced
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport axis_of, own
+from autograd_cy.engine.shape cimport axis_of
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport REDUCE_SUM
 
@@ -22,7 +23,8 @@ from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.reduce import ValuesIndices, amax, amin, mean, nansum, std, var
 from autograd_cy.engine.shape import convert
 
-cdef int CUMSUM = row_number("cumsum"), CUMPROD = row_number("cumprod"), CUMMAX = row_number("cummax"), CUMMIN = row_number("cummin")
+CUMMAX, CUMMIN = row_number("cummax"), row_number("cummin")
+cdef int CUMSUM = row_number("cumsum"), CUMPROD = row_number("cumprod")
 cdef int LOGCUMSUMEXP = row_number("logcumsumexp"), RECURRENCE = row_number("recurrence")
 cdef int EQ = row_number("eq"), DIV = row_number("div")
 cdef int RUN_SUM = routine_of("scans.running_sum"), RUN_PRODUCT = routine_of("scans.running_product")

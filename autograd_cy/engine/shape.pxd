@@ -23,7 +23,6 @@ cdef Tensor zeros_of(int ndim, const Py_ssize_t* shape, int dtype)
 cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int ndim, const Py_ssize_t* dims, const Py_ssize_t* out_strides,
                     const Py_ssize_t* strides) except -1
 cdef object expanded(Tensor x, int ndim, Py_ssize_t* sizes)
-cdef object own(PyObject* o)
 
 # Let f(x, *ints) be called without packing a tuple: `make` gives the result, or None where f is to say what is wrong.
 ctypedef object (*Maker)(Tensor x, int n, Py_ssize_t* ints)

@@ -16,6 +16,7 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
@@ -53,13 +54,6 @@ cdef extern from "Python.h":
     Py_ssize_t PyLong_AsSsize_t(PyObject* o) noexcept
     PyObject* PyErr_Occurred() noexcept
     void PyErr_Clear() noexcept
-
-
-cdef object own(PyObject* o):
-    """The object of a new reference."""
-    result = <object> o
-    Py_DECREF(result)
-    return result
 
 
 # ---- arguments
@@ -254,7 +248,7 @@ cdef bint fits(Tensor x, int ndim, Py_ssize_t* shape) noexcept:
     return known == x.layout.numel
 
 
-cdef int fit(Tensor x, object given, Py_ssize_t* shape, str name) except -1:
+cdef int sizes_fitting(Tensor x, object given, Py_ssize_t* shape, str name) except -1:
     """The same of a sequence; the number of dimensions, or ShapeError."""
     cdef int ndim = read_shape(given, shape, name)
     if fits(x, ndim, shape):
@@ -273,7 +267,7 @@ def reshape(x, *shape):
     """
     cdef Tensor t = need_tensor(x, "reshape")
     cdef Py_ssize_t sizes[MAX_NDIM]
-    return reshape_to(t, fit(t, sizes_from(shape), sizes, "reshape"), sizes)
+    return reshape_to(t, sizes_fitting(t, sizes_from(shape), sizes, "reshape"), sizes)
 
 
 cdef object viewed(Tensor x, int ndim, Py_ssize_t* shape):
@@ -291,7 +285,7 @@ def view(x, *shape):
     cdef Py_ssize_t sizes[MAX_NDIM]
     if len(shape) == 1 and isinstance(shape[0], DType):
         raise TypeError("view: reinterpreting memory as another dtype is not supported; use to(dtype)")
-    made = viewed(t, fit(t, sizes_from(shape), sizes, "view"), sizes)
+    made = viewed(t, sizes_fitting(t, sizes_from(shape), sizes, "view"), sizes)
     if made is None:
         raise ShapeError(f"view: shape {tuple(sizes_from(shape))} needs a copy of the tensor of shape {t.shape} and strides "
                          f"{t.stride()}; use reshape()")

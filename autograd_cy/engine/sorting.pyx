@@ -13,12 +13,13 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of
 from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport either, input_of, keep_of, pair
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.scans cimport new_like
-from autograd_cy.engine.shape cimport axis_of, own
+from autograd_cy.engine.scans cimport CUMMAX, CUMMIN, new_like
+from autograd_cy.engine.shape cimport axis_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError
@@ -28,7 +29,7 @@ from autograd_cy.engine.shape import convert
 
 cdef int SORT = row_number("sort"), TOPK = row_number("topk"), KTHVALUE = row_number("kthvalue"), MEDIAN = row_number("median")
 cdef int NANMEDIAN = row_number("nanmedian"), MODE = row_number("mode"), MEDIAN_OF_ALL = row_number("median_of_all")
-cdef int CUMMAX = row_number("cummax"), CUMMIN = row_number("cummin"), MAX = row_number("max"), MIN = row_number("min")
+cdef int MAX = row_number("max"), MIN = row_number("min")
 cdef int PLACED = routine_of("sorting.placed"), ALONG = routine_of("sorting.along"), SEARCH = routine_of("counting.search")
 
 cdef enum Task:               # as in kernels/sorting

@@ -56,6 +56,7 @@ cdef struct Operators:
     int (*refresh)(PyObject* view) except -1     # let a view learn of in-place changes to its base's history
 
 cdef Operators operators
+cdef int ADD, SUB, MUL, DIV, FLOOR_DIVIDE, REMAINDER, POW, NEG       # numbers of rows
 cdef PyTypeObject* tensor_type
 
 cdef struct FreeTensors:

@@ -17,8 +17,8 @@ from autograd_cy.array.layout cimport CONTIGUOUS, layout_decref, layout_incref, 
 from autograd_cy.array.storage cimport storage_decref, storage_incref, wrap_storage
 from autograd_cy.engine.node cimport Node, Watchers, node_make_cyclic, node_type, watchers_of
 from autograd_cy.engine.object cimport (
-    PyObject_ClearWeakRefs, PyObject_GC_Del, PyObject_GenericSetAttr, PyTypeObject, ag_alloc, ag_free, ag_set_slots, ag_track,
-    AG_TYPE, ag_set_in_type, ag_untrack, visitproc,
+    AG_TYPE, PyObject_ClearWeakRefs, PyObject_GC_Del, PyObject_GenericSetAttr, PyTypeObject, ag_alloc, ag_free, ag_set_in_type,
+    ag_set_name, ag_set_slots, ag_track, ag_untrack, own, visitproc,
 )
 from autograd_cy.kernels.table cimport escape, recorder, recording
 
@@ -39,20 +39,13 @@ cdef extern from *:
     PyObject* ag_weakrefs(PyObject* o) noexcept
 
 OPCODES = {name: i for i, name in enumerate(TABLE)}
-cdef int ADD = OPCODES["add"], SUB = OPCODES["sub"], MUL = OPCODES["mul"], DIV = OPCODES["div"]
-cdef int FLOOR_DIVIDE = OPCODES["floor_divide"], REMAINDER = OPCODES["remainder"], POW = OPCODES["pow"]
-cdef int NEG = OPCODES["neg"], ABS = OPCODES["abs"], NOT = OPCODES["bitwise_not"]
+ADD, SUB, MUL, DIV, FLOOR_DIVIDE, REMAINDER, POW, NEG = map(OPCODES.get, (
+    "add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "neg"))
+cdef int ABS = OPCODES["abs"], NOT = OPCODES["bitwise_not"]
 cdef int AND = OPCODES["bitwise_and"], OR = OPCODES["bitwise_or"], XOR = OPCODES["bitwise_xor"]
 cdef int LSHIFT = OPCODES["bitwise_left_shift"], RSHIFT = OPCODES["bitwise_right_shift"]
 cdef int EQ = OPCODES["eq"], NE = OPCODES["ne"], LT = OPCODES["lt"], LE = OPCODES["le"], GT = OPCODES["gt"], GE = OPCODES["ge"]
 cdef tuple dtypes = DTYPES
-
-
-cdef inline object owned(PyObject* o):
-    """The object of a new reference."""
-    result = <object> o
-    Py_DECREF(result)
-    return result
 
 
 @cython.c_api_binop_methods(True)
@@ -254,9 +247,9 @@ cdef class Tensor:
         storage_incref(source.storage)
         layout_incref(source.layout)
         if cls is Tensor:                 # tp_alloc would track it, and the free list expects untracked tensors
-            made = owned(tensor_wrap(source.storage, source.layout, source.data, source.dtype_))
+            made = own(tensor_wrap(source.storage, source.layout, source.data, source.dtype_))
         else:
-            made = owned(ag_alloc(<PyTypeObject*> cls))
+            made = own(ag_alloc(<PyTypeObject*> cls))
         made.storage, made.layout, made.data = source.storage, source.layout, source.data
         made.dtype_ = source.dtype_
         made.needs_grad = bool(requires_grad)
@@ -265,22 +258,22 @@ cdef class Tensor:
     # ---- operators
 
     def __add__(left, right):
-        return owned(operators.binary(ADD, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(ADD, <PyObject*> left, <PyObject*> right))
 
     def __sub__(left, right):
-        return owned(operators.binary(SUB, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(SUB, <PyObject*> left, <PyObject*> right))
 
     def __mul__(left, right):
-        return owned(operators.binary(MUL, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(MUL, <PyObject*> left, <PyObject*> right))
 
     def __truediv__(left, right):
-        return owned(operators.binary(DIV, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(DIV, <PyObject*> left, <PyObject*> right))
 
     def __floordiv__(left, right):
-        return owned(operators.binary(FLOOR_DIVIDE, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(FLOOR_DIVIDE, <PyObject*> left, <PyObject*> right))
 
     def __mod__(left, right):
-        return owned(operators.binary(REMAINDER, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(REMAINDER, <PyObject*> left, <PyObject*> right))
 
     def __divmod__(left, right):
         return left // right, left % right
@@ -288,73 +281,73 @@ cdef class Tensor:
     def __pow__(left, right, modulo):
         if modulo is not None:
             raise TypeError("pow() with three arguments is not supported by tensors")
-        return owned(operators.binary(POW, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(POW, <PyObject*> left, <PyObject*> right))
 
     def __matmul__(left, right):
-        return owned(operators.matmul(<PyObject*> left, <PyObject*> right))
+        return own(operators.matmul(<PyObject*> left, <PyObject*> right))
 
     def __and__(left, right):
-        return owned(operators.binary(AND, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(AND, <PyObject*> left, <PyObject*> right))
 
     def __or__(left, right):
-        return owned(operators.binary(OR, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(OR, <PyObject*> left, <PyObject*> right))
 
     def __xor__(left, right):
-        return owned(operators.binary(XOR, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(XOR, <PyObject*> left, <PyObject*> right))
 
     def __lshift__(left, right):
-        return owned(operators.binary(LSHIFT, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(LSHIFT, <PyObject*> left, <PyObject*> right))
 
     def __rshift__(left, right):
-        return owned(operators.binary(RSHIFT, <PyObject*> left, <PyObject*> right))
+        return own(operators.binary(RSHIFT, <PyObject*> left, <PyObject*> right))
 
     def __ilshift__(self, other):
-        return owned(operators.inplace(LSHIFT, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(LSHIFT, <PyObject*> self, <PyObject*> other))
 
     def __irshift__(self, other):
-        return owned(operators.inplace(RSHIFT, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(RSHIFT, <PyObject*> self, <PyObject*> other))
 
     def __iand__(self, other):
-        return owned(operators.inplace(AND, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(AND, <PyObject*> self, <PyObject*> other))
 
     def __ior__(self, other):
-        return owned(operators.inplace(OR, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(OR, <PyObject*> self, <PyObject*> other))
 
     def __ixor__(self, other):
-        return owned(operators.inplace(XOR, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(XOR, <PyObject*> self, <PyObject*> other))
 
     def __iadd__(self, other):
-        return owned(operators.inplace(ADD, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(ADD, <PyObject*> self, <PyObject*> other))
 
     def __isub__(self, other):
-        return owned(operators.inplace(SUB, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(SUB, <PyObject*> self, <PyObject*> other))
 
     def __imul__(self, other):
-        return owned(operators.inplace(MUL, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(MUL, <PyObject*> self, <PyObject*> other))
 
     def __itruediv__(self, other):
-        return owned(operators.inplace(DIV, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(DIV, <PyObject*> self, <PyObject*> other))
 
     def __ifloordiv__(self, other):
-        return owned(operators.inplace(FLOOR_DIVIDE, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(FLOOR_DIVIDE, <PyObject*> self, <PyObject*> other))
 
     def __imod__(self, other):
-        return owned(operators.inplace(REMAINDER, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(REMAINDER, <PyObject*> self, <PyObject*> other))
 
     def __ipow__(self, other):
-        return owned(operators.inplace(POW, <PyObject*> self, <PyObject*> other))
+        return own(operators.inplace(POW, <PyObject*> self, <PyObject*> other))
 
     def __neg__(self):
-        return owned(operators.unary(NEG, <PyObject*> self))
+        return own(operators.unary(NEG, <PyObject*> self))
 
     def __pos__(self):
         return self
 
     def __abs__(self):
-        return owned(operators.unary(ABS, <PyObject*> self))
+        return own(operators.unary(ABS, <PyObject*> self))
 
     def __invert__(self):
-        return owned(operators.unary(NOT, <PyObject*> self))
+        return own(operators.unary(NOT, <PyObject*> self))
 
     def __richcmp__(self, other, int op):
         cdef int opcode = EQ
@@ -368,7 +361,7 @@ cdef class Tensor:
             opcode = GT
         elif op == Py_GE:
             opcode = GE
-        return owned(operators.binary(opcode, <PyObject*> self, <PyObject*> other))
+        return own(operators.binary(opcode, <PyObject*> self, <PyObject*> other))
 
     def __contains__(self, value):
         escape("`in`")
@@ -385,7 +378,7 @@ cdef class Tensor:
         return <Py_ssize_t> (<uintptr_t> <PyObject*> self >> 4)
 
     def __getitem__(self, index):
-        return owned(operators.getitem(<PyObject*> self, <PyObject*> index))
+        return own(operators.getitem(<PyObject*> self, <PyObject*> index))
 
     def __setitem__(self, index, value):
         operators.setitem(<PyObject*> self, <PyObject*> index, <PyObject*> value)
@@ -639,6 +632,7 @@ cdef Py_ssize_t attributes_offset() noexcept:
 
 
 ag_set_slots(Tensor, tensor_dealloc, tensor_traverse, tensor_clear, tensor_make, tensor_setattr, attributes_offset())
+ag_set_name(Tensor, "autograd_cy.Tensor")       # what users call it, and what a pickle holds
 ag_set_in_type(Tensor, "__array_priority__", 1000)
 
 

@@ -16,11 +16,12 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.array.storage cimport FOREIGN
 from autograd_cy.engine.gradients cimport backwards
-from autograd_cy.engine.node cimport Node
+from autograd_cy.engine.node cimport AS_STRIDED, REPLACE_STRIDED, Node
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number
-from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, made_of, need_tensor, own, read_shape, view_of, zeros_of
+from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, made_of, need_tensor, read_shape, view_of, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport Array, K
 
@@ -28,9 +29,8 @@ from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import clone, sum_to
 
-cdef int AS_STRIDED = row_number("as_strided"), AS_STRIDED_BACK = row_number("as_strided_back")
-cdef int FILL_STRIDED = row_number("fill_strided"), DIAGONAL = row_number("diagonal"), UNFOLD = row_number("unfold")
-cdef int DIAGONAL_BACK = row_number("diagonal_back"), REPLACE_STRIDED = row_number("replace_strided")
+cdef int AS_STRIDED_BACK = row_number("as_strided_back"), FILL_STRIDED = row_number("fill_strided")
+cdef int DIAGONAL = row_number("diagonal"), DIAGONAL_BACK = row_number("diagonal_back"), UNFOLD = row_number("unfold")
 cdef int TRIANGLE = row_number("triangle"), TRIANGLE_ROUTINE = routine_of("moving.triangle")
 
 cdef extern from "Python.h":

@@ -35,7 +35,7 @@ cdef enum:
 
 cdef Py_ssize_t CHAIN_LOAD = LOAD, CHAIN_STORE = STORE
 
-cdef enum Kind:
+cdef enum CallKind:
     LOOP
     STRIDED
     ROWS
@@ -61,7 +61,7 @@ cdef enum Kind:
     FILL
     ROUTINE
 
-cdef dict KINDS = {
+cdef dict CALL_KINDS = {
     "copy": COPY, "reduce": REDUCE, "gemm": GEMM, "softmax": SOFTMAX, "softmax_backward": SOFTMAX_BACKWARD,
     "cross_entropy": CROSS_ENTROPY, "cross_entropy_backward": CROSS_ENTROPY_BACKWARD, "outside_unit": OUTSIDE_UNIT,
     "index_offsets": INDEX_OFFSETS, "gather": GATHER, "scatter": SCATTER, "scatter_add": SCATTER_ADD, "sgd": SGD, "adam": ADAM,
@@ -119,7 +119,7 @@ cdef class Machine:
         n_ints = self.n_numbers = 0
         for i, given in enumerate(steps):
             step = &self.steps[i]
-            step.kind, step.n_operands, step.n = KINDS[given.kind], given.n_operands, given.n
+            step.kind, step.n_operands, step.n = CALL_KINDS[given.kind], given.n_operands, given.n
             step.place, step.int_place, step.number_place, step.operand_place = self.n_addresses, n_ints, self.n_numbers, -1
             self.n_addresses += step.n_operands
             for value in given.ints:

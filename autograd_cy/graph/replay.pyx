@@ -2,7 +2,7 @@
 #
 # Relies on machine (the instance that is run) and watch (whether what the step reads has changed). compile relies on it.
 
-from cpython.dict cimport PyDict_GetItemWithError
+
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
@@ -329,7 +329,7 @@ cdef class StateWatch:
         cdef PyObject* found
         for states, state, parameter in self.entries:
             if state is not None:
-                found = PyDict_GetItemWithError(states, parameter)
+                found = PyDict_GetItemWithError(<PyObject*> states, <PyObject*> parameter)
                 if found == NULL or <object> found is not state:
                     return parameter
                 self.look(state, now)

@@ -5,19 +5,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, element, itemsize_of, real
 from autograd_cy.kernels.table cimport Array, add_routine
-
-ctypedef fused element:
-    float
-    double
-    int64_t
-    int32_t
-    uint8_t
-
-ctypedef fused real:
-    float
-    double
 
 
 # ---- binary search

@@ -8,24 +8,11 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT64, INT32, UINT8, MAX_NDIM
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, UINT8, element, word
 from autograd_cy.kernels.table cimport Array, K, add_routine
 
 cdef extern from "tiles.h" nogil:
     void ag_copy_short(char* dst, const char* src, Py_ssize_t size)
-
-ctypedef fused word:          # elements are moved by size, not by dtype
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-
-ctypedef fused number:
-    float
-    double
-    int64_t
-    int32_t
-    uint8_t
 
 cdef enum:
     MEMCPY_BYTES = 128        # rows of at least so many bytes are worth a call of memcpy
@@ -177,21 +164,21 @@ cdef void scatter_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offs
             row += next_row(inner, position)
 
 
-cdef inline void add_run(number* dst, const number* src, Py_ssize_t n) noexcept nogil:
+cdef inline void add_run(element* dst, const element* src, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
-        dst[i] = <number> (dst[i] + src[i])
+        dst[i] = <element> (dst[i] + src[i])
 
 
-cdef void scatter_add_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offsets, const number* src,
-                            number* dst) noexcept nogil:
+cdef void scatter_add_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* offsets, const element* src,
+                            element* dst) noexcept nogil:
     cdef Py_ssize_t j, i, rows, _, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
     cdef Py_ssize_t position[MAX_NDIM]
-    cdef number* row
+    cdef element* row
     cdef int d
     if inner.size == 1:
         for j in range(n):
-            dst[offsets[j]] = <number> (dst[offsets[j]] + src[j])
+            dst[offsets[j]] = <element> (dst[offsets[j]] + src[j])
         return
     rows = inner.size // length
     for d in range(inner.ndim):
@@ -203,7 +190,7 @@ cdef void scatter_add_typed(const Inner* inner, Py_ssize_t n, const Py_ssize_t* 
                 add_run(row, src, length)
             else:
                 for i in range(length):
-                    row[i * stride] = <number> (row[i * stride] + src[i])
+                    row[i * stride] = <element> (row[i * stride] + src[i])
             src += length
             row += next_row(inner, position)
 
@@ -281,7 +268,7 @@ cdef void scatter_add(int dtype, Py_ssize_t n, const Py_ssize_t* offsets, int nd
 
 # --------------------------------------------------------------------------------------------------- non-zero
 
-cdef Py_ssize_t count_typed(const Inner* inner, const number* x) noexcept nogil:
+cdef Py_ssize_t count_typed(const Inner* inner, const element* x) noexcept nogil:
     cdef Py_ssize_t i, _, rows, count = 0, length = inner.shape[inner.ndim - 1], stride = inner.strides[inner.ndim - 1]
     cdef Py_ssize_t position[MAX_NDIM]
     cdef int d
@@ -299,7 +286,7 @@ cdef Py_ssize_t count_typed(const Inner* inner, const number* x) noexcept nogil:
     return count
 
 
-cdef void nonzero_typed(int ndim, const Py_ssize_t* shape, const number* x, const Py_ssize_t* strides,
+cdef void nonzero_typed(int ndim, const Py_ssize_t* shape, const element* x, const Py_ssize_t* strides,
                         long long* out) noexcept nogil:
     """Positions need the dims as the caller sees them, so nothing is merged here."""
     cdef long long position[MAX_NDIM]

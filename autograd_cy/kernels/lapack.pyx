@@ -12,7 +12,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of, real
 from autograd_cy.kernels.gemm cimport bind_blas
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
@@ -134,10 +134,6 @@ def where(status, shape, name):
 
 
 # ---- LU
-
-ctypedef fused real:
-    float
-    double
 
 
 cdef int small_factor(int n, real* c, int* pivots) noexcept nogil:

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, element, itemsize_of, word
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 cdef enum Kind:               # what happens to an element that is written to
@@ -22,18 +22,6 @@ cdef enum Kind:               # what happens to an element that is written to
     MULTIPLY = 2
     MAXIMUM = 3               # NaN wins
     MINIMUM = 4
-
-ctypedef fused word:
-    uint8_t
-    uint32_t
-    uint64_t
-
-ctypedef fused number:
-    float
-    double
-    int64_t
-    int32_t
-    uint8_t
 
 cdef struct Walk:
     int ndim                  # at least 1
@@ -150,17 +138,17 @@ cdef inline Py_ssize_t words(const Walk* w, Py_ssize_t n, word* far, word* near,
     return -1
 
 
-cdef inline number combined(number x, number v, Kind kind) noexcept nogil:
+cdef inline element combined(element x, element v, Kind kind) noexcept nogil:
     if kind == ADD:
-        return <number> (x + v)
+        return <element> (x + v)
     if kind == MULTIPLY:
-        return <number> (x * v)
+        return <element> (x * v)
     if kind == MAXIMUM:
         return v if v > x or v != v else x
     return v if v < x or v != v else x
 
 
-cdef inline Py_ssize_t combine(const Walk* w, Py_ssize_t n, number* far, const number* near, const int64_t* at, Kind kind) noexcept nogil:
+cdef inline Py_ssize_t combine(const Walk* w, Py_ssize_t n, element* far, const element* near, const int64_t* at, Kind kind) noexcept nogil:
     cdef Py_ssize_t f = w.far[w.ndim - 1], s = w.near[w.ndim - 1], a = w.at[w.ndim - 1], size = w.size, stride = w.stride, i
     cdef int64_t k
     if a == 0:
@@ -170,7 +158,7 @@ cdef inline Py_ssize_t combine(const Walk* w, Py_ssize_t n, number* far, const n
         far += k * stride
         if f == 1 and s == 1 and kind == ADD:                # sums, the usual ones, in loops without a choice
             for i in range(n):
-                far[i] = <number> (far[i] + near[i])
+                far[i] = <element> (far[i] + near[i])
         else:
             for i in range(n):
                 far[i * f] = combined(far[i * f], near[i * s], kind)
@@ -180,7 +168,7 @@ cdef inline Py_ssize_t combine(const Walk* w, Py_ssize_t n, number* far, const n
             k = at[i]
             if outside(k, size):
                 return i
-            far[k] = <number> (far[k] + near[i])
+            far[k] = <element> (far[k] + near[i])
         return -1
     for i in range(n):
         k = at[i * a]
@@ -199,19 +187,19 @@ cdef Py_ssize_t scatter_words(const Walk* w, Py_ssize_t n, word* far, word* near
     return words(w, n, far, near, at, False)
 
 
-cdef Py_ssize_t add_numbers(const Walk* w, Py_ssize_t n, number* far, number* near, const int64_t* at) noexcept nogil:
+cdef Py_ssize_t add_numbers(const Walk* w, Py_ssize_t n, element* far, element* near, const int64_t* at) noexcept nogil:
     return combine(w, n, far, near, at, ADD)
 
 
-cdef Py_ssize_t multiply_numbers(const Walk* w, Py_ssize_t n, number* far, number* near, const int64_t* at) noexcept nogil:
+cdef Py_ssize_t multiply_numbers(const Walk* w, Py_ssize_t n, element* far, element* near, const int64_t* at) noexcept nogil:
     return combine(w, n, far, near, at, MULTIPLY)
 
 
-cdef Py_ssize_t maximum_numbers(const Walk* w, Py_ssize_t n, number* far, number* near, const int64_t* at) noexcept nogil:
+cdef Py_ssize_t maximum_numbers(const Walk* w, Py_ssize_t n, element* far, element* near, const int64_t* at) noexcept nogil:
     return combine(w, n, far, near, at, MAXIMUM)
 
 
-cdef Py_ssize_t minimum_numbers(const Walk* w, Py_ssize_t n, number* far, number* near, const int64_t* at) noexcept nogil:
+cdef Py_ssize_t minimum_numbers(const Walk* w, Py_ssize_t n, element* far, element* near, const int64_t* at) noexcept nogil:
     return combine(w, n, far, near, at, MINIMUM)
 
 
@@ -245,7 +233,7 @@ cdef Run number_run(int dtype, Kind kind) noexcept nogil:
 
 # ---- routines
 
-cdef Py_ssize_t gather(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+cdef Py_ssize_t gather_along(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """arrays: out, x, index (int64, of the shape of out); ints: axis."""
     cdef Walk walk
     if not make_walk(&walk, &arrays[1], &arrays[0], &arrays[2], <int> ints[0]):
@@ -254,7 +242,7 @@ cdef Py_ssize_t gather(const Array* arrays, const Py_ssize_t* ints, const double
                      <const int64_t*> arrays[2].data)
 
 
-cdef Py_ssize_t scatter(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+cdef Py_ssize_t scatter_along(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """arrays: out, v, index (int64, of the shape of v); ints: axis, kind."""
     cdef Walk walk
     cdef Run run
@@ -351,7 +339,7 @@ cdef Py_ssize_t triangle(const Array* arrays, const Py_ssize_t* ints, const doub
     return -1
 
 
-add_routine("moving.gather", "wrr", gather, wrong_index)
-add_routine("moving.scatter", "urr", scatter, wrong_index)
+add_routine("moving.gather", "wrr", gather_along, wrong_index)
+add_routine("moving.scatter", "urr", scatter_along, wrong_index)
 add_routine("moving.winners", "wr", winners)
 add_routine("moving.triangle", "wr", triangle)

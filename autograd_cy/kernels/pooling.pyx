@@ -7,29 +7,16 @@
 
 from libc.limits cimport INT_MIN, LLONG_MIN
 from libc.math cimport INFINITY, floor
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, element, real
 from autograd_cy.kernels.fold cimport ag_sum_f32, ag_sum_f64
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
-ctypedef long long integer
-ctypedef unsigned char byte
-
-ctypedef fused number:
-    float
-    double
-    integer
-    int
-    byte
-
-ctypedef fused real:
-    float
-    double
-
 cdef enum:
     MAX_TAPS = 4
-    LONG = 16                 # elements from which a run is summed in several sums
+    LONG_RUN = 16                 # elements from which a run is summed in several sums
 
 cdef struct Pool:             # as three dims; missing ones come first, with sizes of 1
     Py_ssize_t size[3]
@@ -89,18 +76,18 @@ cdef inline Span span_of(const Pool* w, int i, Py_ssize_t place) noexcept nogil:
     return s
 
 
-cdef inline number lowest(number tag) noexcept nogil:
-    if number is float or number is double:
-        return <number> -INFINITY
-    elif number is byte:
+cdef inline element lowest(element tag) noexcept nogil:
+    if element is float or element is double:
+        return <element> -INFINITY
+    elif element is uint8_t:
         return 0
-    elif number is int:
+    elif element is int32_t:
         return INT_MIN
     else:
         return LLONG_MIN
 
 
-cdef void larger_of_line(Py_ssize_t n, Py_ssize_t s, const number* x, number* out) noexcept nogil:
+cdef void larger_of_line(Py_ssize_t n, Py_ssize_t s, const element* x, element* out) noexcept nogil:
     cdef Py_ssize_t k
     if s == 1:                # vectorised
         for k in range(n):
@@ -110,11 +97,11 @@ cdef void larger_of_line(Py_ssize_t n, Py_ssize_t s, const number* x, number* ou
             out[k] = x[k * s] if (x[k * s] > out[k]) | (x[k * s] != x[k * s]) else out[k]
 
 
-cdef void largest_of_lines(const number* x, number* out, long long* index, const Pool* w, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+cdef void largest_of_lines(const element* x, element* out, int64_t* index, const Pool* w, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     """A line of windows, tap by tap: each may replace what the taps before have found, by arithmetic: a branch would be guessed.
     Without an index, five times as fast."""
     cdef Py_ssize_t a, b, c, k, at, low, high, line, place, best, s = w.stride[2]
-    cdef number value
+    cdef element value
     for k in range(w.out[2]):
         out[k] = lowest(out[0])
         if index != NULL:
@@ -142,12 +129,12 @@ cdef void largest_of_lines(const number* x, number* out, long long* index, const
                     out[k], index[k] = x[best], best
 
 
-cdef Py_ssize_t largest(const number* x, number* out, long long* index, const Pool* w) noexcept nogil:
+cdef Py_ssize_t largest(const element* x, element* out, int64_t* index, const Pool* w) noexcept nogil:
     """The largest element of every window and its place in the plane (index NULL: not wanted); the first of equals, a NaN before all.
     Nothing: -inf, -1."""
     cdef Py_ssize_t _, i, j, k, a, b, c, at, best
     cdef Span s0, s1, s2
-    cdef number value, most
+    cdef element value, most
     for _ in range(w.planes):
         for i in range(w.out[0]):
             for j in range(w.out[1]):
@@ -178,7 +165,7 @@ cdef Py_ssize_t largest(const number* x, number* out, long long* index, const Po
     return -1
 
 
-cdef Py_ssize_t pool_largest(const Array* x, const Array* out, long long* index, const Py_ssize_t* ints) noexcept nogil:
+cdef Py_ssize_t pool_largest(const Array* x, const Array* out, int64_t* index, const Py_ssize_t* ints) noexcept nogil:
     cdef Pool w
     read_pool(&w, x, out, ints)
     if w.planes * w.places == 0:
@@ -188,14 +175,14 @@ cdef Py_ssize_t pool_largest(const Array* x, const Array* out, long long* index,
     if x.dtype == FLOAT64:
         return largest(<const double*> x.data, <double*> out.data, index, &w)
     if x.dtype == INT64:
-        return largest(<const integer*> x.data, <integer*> out.data, index, &w)
+        return largest(<const int64_t*> x.data, <int64_t*> out.data, index, &w)
     if x.dtype == INT32:
-        return largest(<const int*> x.data, <int*> out.data, index, &w)
-    return largest(<const byte*> x.data, <byte*> out.data, index, &w)
+        return largest(<const int32_t*> x.data, <int32_t*> out.data, index, &w)
+    return largest(<const uint8_t*> x.data, <uint8_t*> out.data, index, &w)
 
 
 cdef Py_ssize_t max_pool(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    return pool_largest(&arrays[2], &arrays[0], <long long*> arrays[1].data, ints)
+    return pool_largest(&arrays[2], &arrays[0], <int64_t*> arrays[1].data, ints)
 
 
 cdef Py_ssize_t max_values(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
@@ -245,7 +232,7 @@ cdef Py_ssize_t averages(real* x, real* out, const Pool* w, bint back) noexcept 
                             if back:
                                 for c in range(run):
                                     line[c] += total
-                            elif run >= LONG:
+                            elif run >= LONG_RUN:
                                 total += sum_of(line, run)
                             else:
                                 for c in range(run):
@@ -294,7 +281,7 @@ cdef Py_ssize_t average_back(const Array* arrays, const Py_ssize_t* ints, const 
 cdef Py_ssize_t taken(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
     cdef real* out = <real*> arrays[0].data
     cdef const real* x = <const real*> arrays[1].data
-    cdef const long long* index = <const long long*> arrays[2].data
+    cdef const int64_t* index = <const int64_t*> arrays[2].data
     cdef Py_ssize_t n, i
     for n in range(ints[0]):
         for i in range(ints[2]):
@@ -310,7 +297,7 @@ cdef Py_ssize_t taken(real tag, const Array* arrays, const Py_ssize_t* ints) noe
 cdef Py_ssize_t put(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
     cdef real* out = <real*> arrays[0].data
     cdef const real* x = <const real*> arrays[1].data
-    cdef const long long* index = <const long long*> arrays[2].data
+    cdef const int64_t* index = <const int64_t*> arrays[2].data
     cdef Py_ssize_t n, i
     for n in range(ints[0]):
         zeros(out, ints[1])           # a plane at a time stays in the cache
@@ -333,7 +320,7 @@ cdef Py_ssize_t put_planes(const Array* arrays, const Py_ssize_t* ints, const do
     return put[float](0, arrays, ints) if arrays[0].dtype == FLOAT32 else put[double](0, arrays, ints)
 
 
-def outside(status, arrays, ints):
+def wrong_place(status, arrays, ints):
     """The error of an index beyond its plane."""
     return RuntimeError(f"max_unpool: the index of element {status} lies outside of its plane of {ints[1]} elements")
 
@@ -483,7 +470,7 @@ add_routine("pooling.max_values", "wr", max_values)
 add_routine("pooling.max", "wwr", max_pool)
 add_routine("pooling.average", "wr", average)
 add_routine("pooling.average_back", "wr", average_back)
-add_routine("pooling.take", "wrr", take_planes, outside)
-add_routine("pooling.put", "wrr", put_planes, outside)
+add_routine("pooling.take", "wrr", take_planes, wrong_place)
+add_routine("pooling.put", "wrr", put_planes, wrong_place)
 add_routine("pooling.resample", "wr", resample)
 add_routine("pooling.resample_back", "wr", resample_back)

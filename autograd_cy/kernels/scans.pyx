@@ -8,22 +8,11 @@ from libc.math cimport INFINITY, exp, isfinite, log1p
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, element, itemsize_of, real
 from autograd_cy.kernels.lines cimport Lines, next_line, start_lines
 from autograd_cy.kernels.table cimport ALL_VECTORS, OUT_OF_MEMORY, REDUCE_SUM, Array, K, add_routine
 
 from autograd_cy.ops import loop_id
-
-ctypedef fused element:
-    float
-    double
-    int64_t
-    int32_t
-    uint8_t
-
-ctypedef fused real:
-    float
-    double
 
 ctypedef void (*ReduceFunction)(int kind, int dtype, int ndim, const Py_ssize_t* shape, const char* x, const Py_ssize_t* x_strides,
                                 char* out, const Py_ssize_t* out_strides, double param) noexcept nogil

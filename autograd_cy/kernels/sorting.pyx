@@ -10,26 +10,15 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, element, real
 from autograd_cy.kernels.lines cimport Lines, next_line, start_lines
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
-
-ctypedef fused element:
-    float
-    double
-    int64_t
-    int32_t
-    uint8_t
-
-ctypedef fused real:
-    float
-    double
 
 cdef struct Wide:
     uint64_t key
     uint64_t place
 
-ctypedef fused word:
+ctypedef fused keyed:
     uint64_t                  # key << 32 | place
     Wide
 
@@ -103,41 +92,41 @@ cdef inline element element_of(uint64_t key, uint64_t place, const element* x, P
         return <element> key
 
 
-cdef inline void make_word(word* w, uint64_t key, uint64_t place) noexcept nogil:
-    if word is Wide:
+cdef inline void make_word(keyed* w, uint64_t key, uint64_t place) noexcept nogil:
+    if keyed is Wide:
         w.key, w.place = key, place
     else:
         w[0] = key << 32 | place
 
 
-cdef inline uint64_t place_of(word w) noexcept nogil:
-    if word is Wide:
+cdef inline uint64_t place_of(keyed w) noexcept nogil:
+    if keyed is Wide:
         return w.place
     else:
         return w & 0xFFFFFFFFU
 
 
-cdef inline uint64_t key_in(word w) noexcept nogil:
-    if word is Wide:
+cdef inline uint64_t key_in(keyed w) noexcept nogil:
+    if keyed is Wide:
         return w.key
     else:
         return w >> 32
 
 
-cdef inline bint comes_before(word a, word b) noexcept nogil:
-    if word is Wide:
+cdef inline bint comes_before(keyed a, keyed b) noexcept nogil:
+    if keyed is Wide:
         return a.key < b.key or (a.key == b.key and a.place < b.place)
     else:
         return a < b
 
 
-cdef inline int key_bits(word* unused) noexcept nogil:
-    return 64 if word is Wide else 32
+cdef inline int key_bits(keyed* unused) noexcept nogil:
+    return 64 if keyed is Wide else 32
 
 
-cdef void insertion_sort(word* w, Py_ssize_t n) noexcept nogil:
+cdef void insertion_sort(keyed* w, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, j
-    cdef word v
+    cdef keyed v
     for i in range(1, n):
         v = w[i]
         j = i
@@ -147,7 +136,7 @@ cdef void insertion_sort(word* w, Py_ssize_t n) noexcept nogil:
         w[j] = v
 
 
-cdef word* sort_words(word* w, word* spare, Py_ssize_t n) noexcept nogil:
+cdef keyed* sort_words(keyed* w, keyed* spare, Py_ssize_t n) noexcept nogil:
     """The words in order, in one of the two places. The places of equal keys must ascend in w."""
     cdef Py_ssize_t counts[MAX_DIGITS][MAX_BUCKETS]
     cdef Py_ssize_t i, start, here
@@ -182,7 +171,7 @@ cdef word* sort_words(word* w, word* spare, Py_ssize_t n) noexcept nogil:
     return w
 
 
-cdef word selected(word* w, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+cdef keyed selected(keyed* w, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
     """The word that comes k-th in order; w is lost. The places of equal keys must ascend in w."""
     cdef Py_ssize_t counts[MAX_BUCKETS]
     cdef Py_ssize_t i, kept
@@ -213,19 +202,19 @@ cdef word selected(word* w, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
 
 # ---- tasks
 
-cdef void fill(word* w, const element* x, Py_ssize_t step, Py_ssize_t n, uint64_t flip) noexcept nogil:
+cdef void fill_words(keyed* w, const element* x, Py_ssize_t step, Py_ssize_t n, uint64_t flip) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
         make_word(&w[i], key_of(x[i * step]) ^ flip, i)
 
 
-cdef word* smallest(word* w, word* spare, const element* x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t k, uint64_t flip) noexcept nogil:
+cdef keyed* smallest(keyed* w, keyed* spare, const element* x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t k, uint64_t flip) noexcept nogil:
     """The k smallest words in order, from w or spare."""
     cdef Py_ssize_t i, j, kept = 0, room
     cdef uint64_t key, limit = 0
     cdef bint limited = False
-    cdef word border
-    cdef word* best
+    cdef keyed border
+    cdef keyed* best
     if k == 0:
         return w
     if k <= SHORT:                                 # the best so far, always in order
@@ -254,12 +243,12 @@ cdef word* smallest(word* w, word* spare, const element* x, Py_ssize_t step, Py_
             if kept == room:
                 best = sort_words(w, spare, kept)
                 if best != w:
-                    memcpy(w, best, k * sizeof(word))
+                    memcpy(w, best, k * sizeof(keyed))
                 kept = k
                 limit, limited = key_in(w[k - 1]), True
         return sort_words(w, spare, kept)          # equal keys are still in the order of their places
-    fill(w, x, step, n, flip)
-    memcpy(spare, w, n * sizeof(word))
+    fill_words(w, x, step, n, flip)
+    memcpy(spare, w, n * sizeof(keyed))
     border = selected(spare, n, k - 1)
     for i in range(n):
         if not comes_before(border, w[i]):
@@ -275,7 +264,7 @@ cdef inline bint is_nan(element x) noexcept nogil:
         return False
 
 
-cdef Py_ssize_t middle(word* w, const element* x, Py_ssize_t step, Py_ssize_t n, bint skip) noexcept nogil:
+cdef Py_ssize_t middle(keyed* w, const element* x, Py_ssize_t step, Py_ssize_t n, bint skip) noexcept nogil:
     """The place of the lower median: of the first NaN, if there is one; skip: of the others."""
     cdef Py_ssize_t i, nans = 0
     for i in range(n):
@@ -285,14 +274,14 @@ cdef Py_ssize_t middle(word* w, const element* x, Py_ssize_t step, Py_ssize_t n,
         while not is_nan(x[i * step]):
             i += 1
         return i
-    fill(w, x, step, n, 0)                         # NaNs come last
+    fill_words(w, x, step, n, 0)                         # NaNs come last
     return place_of(selected(w, n, max(n - nans - 1, 0) // 2))
 
 
-cdef Py_ssize_t most_frequent(word* w, word* spare, const element* x, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
+cdef Py_ssize_t most_frequent(keyed* w, keyed* spare, const element* x, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
     """The last place of the most frequent value, of several the smallest; NaNs are not equal."""
     cdef Py_ssize_t i, start = 0, most = 0, found = 0
-    fill(w, x, step, n, 0)
+    fill_words(w, x, step, n, 0)
     w = sort_words(w, spare, n)
     for i in range(n):
         if i and (key_in(w[i]) != key_in(w[i - 1]) or is_nan(x[place_of(w[i]) * step])):
@@ -304,17 +293,17 @@ cdef Py_ssize_t most_frequent(word* w, word* spare, const element* x, Py_ssize_t
     return found
 
 
-cdef void run_line(Task task, const Py_ssize_t* ints, word* w, word* spare, const Lines* lines, const element* x, element* values,
+cdef void run_line(Task task, const Py_ssize_t* ints, keyed* w, keyed* spare, const Lines* lines, const element* x, element* values,
                    int64_t* places, Py_ssize_t k) noexcept nogil:
     cdef uint64_t flip = 0
     cdef Py_ssize_t i, place, n = lines.n, step = lines.step[2]
     if task == SORT or task == TOP:
         if ints[2]:
-            flip = ~flip if word is Wide else 0xFFFFFFFFU
+            flip = ~flip if keyed is Wide else 0xFFFFFFFFU
         if task == TOP:
             w = smallest(w, spare, x, step, n, k, flip)
         else:
-            fill(w, x, step, n, flip)
+            fill_words(w, x, step, n, flip)
             w = sort_words(w, spare, n)
         for i in range(k):
             place = place_of(w[i])
@@ -324,7 +313,7 @@ cdef void run_line(Task task, const Py_ssize_t* ints, word* w, word* spare, cons
                 values[i * lines.step[0]] = element_of(key_in(w[i]) ^ flip, place, x, step)
         return
     if task == KTH:
-        fill(w, x, step, n, 0)
+        fill_words(w, x, step, n, 0)
         place = place_of(selected(w, n, ints[3]))
     elif task == MODE:
         place = most_frequent(w, spare, x, step, n)
@@ -334,16 +323,16 @@ cdef void run_line(Task task, const Py_ssize_t* ints, word* w, word* spare, cons
     places[0] = place
 
 
-cdef Py_ssize_t run_lines(const Array* arrays, const Py_ssize_t* ints, const element* x, word* room) noexcept nogil:
+cdef Py_ssize_t run_lines(const Array* arrays, const Py_ssize_t* ints, const element* x, keyed* room) noexcept nogil:
     cdef Lines lines
     cdef Py_ssize_t _, k
-    cdef word* w = room
+    cdef keyed* w = room
     start_lines(&lines, arrays, 3, 2, <int> ints[0])
     k = ints[3] if ints[1] == TOP else lines.n
     if lines.n == 0 or lines.count == 0:
         return -1
     if lines.n > ON_STACK:
-        w = <word*> malloc(2 * lines.n * sizeof(word))
+        w = <keyed*> malloc(2 * lines.n * sizeof(keyed))
         if w == NULL:
             return OUT_OF_MEMORY
     for _ in range(lines.count):
@@ -383,7 +372,7 @@ cdef Py_ssize_t along(const Array* arrays, const Py_ssize_t* ints, const double*
 
 # ---- the way back
 
-cdef Py_ssize_t place(const Array* arrays, const Py_ssize_t* ints, real* out, const real* g) noexcept nogil:
+cdef Py_ssize_t put_back(const Array* arrays, const Py_ssize_t* ints, real* out, const real* g) noexcept nogil:
     cdef const int64_t* places = <const int64_t*> arrays[2].data
     cdef Lines lines
     cdef Py_ssize_t _, j, k, at, n, line = 0, width = 1
@@ -423,8 +412,8 @@ cdef Py_ssize_t placed(const Array* arrays, const Py_ssize_t* ints, const double
     """out, contiguous: g at the places along axis, zeros elsewhere; ints: axis, whether places may be equal (then they add up). Status 0: a
     place is none."""
     if arrays[0].dtype == FLOAT32:
-        return place(arrays, ints, <float*> arrays[0].data, <float*> arrays[1].data)
-    return place(arrays, ints, <double*> arrays[0].data, <double*> arrays[1].data)
+        return put_back(arrays, ints, <float*> arrays[0].data, <float*> arrays[1].data)
+    return put_back(arrays, ints, <double*> arrays[0].data, <double*> arrays[1].data)
 
 
 def no_place(status, arrays, ints):

@@ -12,7 +12,8 @@ from cpython.object cimport PyObject
 
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace, inplace_with, unary, unary_with
 from autograd_cy.engine.node cimport NO_REDUCTION
-from autograd_cy.engine.shape cimport need_tensor, own
+from autograd_cy.engine.object cimport own
+from autograd_cy.engine.shape cimport need_tensor
 
 from autograd_cy.engine.tensor import OPCODES
 
