@@ -16,7 +16,7 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, Node, Saved, attributes_of, node_description, numbers_of, saved_at
-from autograd_cy.engine.operands cimport GRAIN, converted, set_to_zero
+from autograd_cy.engine.operands cimport GRAIN, broadcasts_to, converted, set_to_zero
 from autograd_cy.engine.record cimport check_version, saved_or_raise, set_history, unpack
 from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
@@ -34,14 +34,6 @@ cdef bytes N_INPUTS = bytes([len(row.inputs) for row in ROWS])
 FUNCTIONS = {}                # what rules call on tensors, by name; filled in by methods.py
 
 
-cdef bint broadcasts(Layout* a, Layout* wide) noexcept:
-    cdef int i, lead = wide.ndim - a.ndim
-    for i in range(a.ndim):
-        if lead < 0 or a.dims[i] != wide.dims[lead + i] and a.dims[i] != 1:
-            return False
-    return True
-
-
 cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL:
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Layout* layout
@@ -49,7 +41,7 @@ cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL:
     if same_shape(g.layout, target):
         Py_INCREF(g)
         return <PyObject*> g
-    if g.layout.numel and not broadcasts(target, g.layout):
+    if g.layout.numel and not broadcasts_to(target, g.layout):
         raise ShapeError(f"a gradient of shape {g.shape} can't be summed to shape {shape_tuple(target)}")
     layout = layout_contiguous_like(target)
     out = tensor_new(layout, g.dtype_)
