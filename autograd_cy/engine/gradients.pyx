@@ -2,8 +2,6 @@
 #
 # Relies on dispatch, record, kernels and the table. backward calls `node_backward`; operations register C forms of their rules.
 
-from types import FunctionType
-
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
@@ -24,8 +22,8 @@ from autograd_cy.kernels.table cimport (
 )
 
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.ops import TABLE, is_masked, loop_id
-from autograd_cy.ops.functions import __dict__ as ALIKE
+from autograd_cy.ops import TABLE, loop_id
+from autograd_cy.ops.calling import plan_for
 
 cdef int CUSTOM = list(TABLE).index("custom")
 cdef int DIV_LOOP = loop_id("div")
@@ -321,26 +319,7 @@ cdef void run_strided(const Loop* variants, int n, const signed char* rule_input
 
 # ---- rules as tensor code
 
-cdef dict on_tensors = {}
-
-
-cdef dict names_on_tensors(dict module):
-    """The names of a module of rules, where the functions for tensors stand for those of ops.functions, which ask for the type of
-    their arguments first: 250 ns a call."""
-    cdef dict names = on_tensors.get(module["__name__"])
-    if names is None:
-        names = on_tensors[module["__name__"]] = dict(module)
-        for name, value in module.items():
-            if not isinstance(value, FunctionType):
-                continue
-            if value.__globals__ is module:
-                names[name] = FunctionType(value.__code__, names, name, value.__defaults__, value.__closure__)
-            elif value.__globals__ is ALIKE:
-                names[name] = FUNCTIONS.get(value.__name__, value)
-    return names
-
-
-# What a parameter of a rule is: one of these, plus a number.
+# What a parameter of a rule is: one of these, plus a number (ops/calling.py).
 cdef enum:
     OF_SAVED = 0
     OF_ATTRIBUTES = 16
@@ -348,26 +327,7 @@ cdef enum:
     OF_SHAPES = 48
     OF_GRADIENTS = 64         # the first; all, zeros where there is none; the outputs; all, None where there is none
 
-cdef dict plans = {}
-
-
-cdef tuple plan_for(int opcode, int i):
-    """How to call the rule for an input: the function, whether its result is masked, what its parameters are; () without a rule."""
-    cdef dict values
-    row = ROWS[opcode]
-    name = row.inputs[i]
-    if name not in row.rules:
-        return ()
-    rule = row.rules[name]
-    values = {n: OF_SAVED + k for k, n in enumerate((*row.inputs, "y"))}
-    values |= {n: OF_ATTRIBUTES + k for k, n in enumerate(row.attrs)} | {n: OF_EXTRA + k for k, n in enumerate(row.aux)}
-    values |= {n + "_shape": OF_SHAPES + k for k, n in enumerate(row.inputs)}
-    values |= {n: OF_GRADIENTS + k for k, n in enumerate(("g", "gs", "ys", "gys"))}
-    parameters = bytes([values[p] for p in row.parameters(name)])
-    if row.kind == "elementwise":             # whose rules may be called on numbers
-        return rule, is_masked(row, name), parameters
-    names = names_on_tensors(rule.__globals__)
-    return FunctionType(rule.__code__, names, name, rule.__defaults__, rule.__closure__), False, parameters
+cdef dict plans = {}          # MAX_RULE_INPUTS * opcode + number of the input -> plan_for
 
 
 cdef object take(PyObject* o):
@@ -393,7 +353,7 @@ cdef int rule_backward(Node node, PyObject** grads, bint create_graph, PyObject*
         rule = MAX_RULE_INPUTS * node.opcode + (i if i < N_INPUTS[node.opcode] else N_INPUTS[node.opcode] - 1)
         plan = plans.get(rule)
         if plan is None:
-            plan = plans[rule] = plan_for(node.opcode, rule % MAX_RULE_INPUTS)
+            plan = plans[rule] = plan_for(ROWS[node.opcode], rule % MAX_RULE_INPUTS, FUNCTIONS)
         if not plan:
             continue
         value = call_rule(node, plan, grads, g, create_graph)

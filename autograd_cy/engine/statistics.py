@@ -5,15 +5,12 @@ functions.
 """
 
 from collections import namedtuple
-from ctypes import c_float
 
 from ..array.dtypes import bool as bool_dtype
-from ..array.dtypes import float64, int64
+from ..array.dtypes import int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
-from .choose import where
-from .creation import as_tensor, escapes, full, full_like, zeros, zeros_code
-from .gather import gather
+from .creation import as_tensor, escapes, full, zeros, zeros_code
 from .index import nonzero
 from .routines import call_routine
 from .tensor import Tensor
@@ -63,7 +60,7 @@ def count_nonzero(input, dim=None):
 
 # ---- quantiles
 
-_BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
+_BETWEEN = {"linear": 0, "lower": 1, "higher": 2, "midpoint": 3, "nearest": 4}
 
 
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
@@ -81,76 +78,34 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
 
 
 def _quantile(x, q, dim, keepdim, interpolation, skip, name):
-    _floats(x, name)
-    single = not isinstance(q, Tensor)
-    if interpolation not in _BETWEEN:
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        _floats(x, name)
+    mode = _BETWEEN.get(interpolation)
+    if mode is None:
         raise ShapeError(f"{name}: interpolation must be one of {', '.join(_BETWEEN)}, got {interpolation!r}")
-    if single:
-        if not 0 <= q <= 1:
-            raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
-        if interpolation == "linear" and not skip and x.ndim and x.numel():
-            return _one_quantile(x, q, None if dim is None else _axis(x, dim, name), keepdim)
-        levels = full((1,), q, dtype=x.dtype)
-    else:
-        if q.ndim > 1 or q.dtype != x.dtype:
+    single = True
+    if isinstance(q, Tensor):
+        if q.ndim > 1 or q.dtype is not x.dtype:
             raise DTypeError(f"{name}: q must be a number or a tensor of at most one dimension of dtype {x.dtype.name}, "
                              f"got shape {q.shape} of {q.dtype.name}")
-        single, levels = q.ndim == 0, q.detach().reshape(-1)
-    ndim = x.ndim
+        single, q = q.ndim == 0, _flat(q)
+    elif not 0 <= q <= 1:
+        raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
     if not x.numel():
         raise ShapeError(f"{name}: the input of shape {x.shape} is empty")
-    if dim is None:
-        rows, axis = shape.reshape(x, (-1,)), 0
-    else:
-        axis = _axis(x, dim, name) if ndim else sorting.argsort(x, dim).ndim
-        rows = shape.movedim(x, axis, -1) if ndim else shape.reshape(x, (1,))
-    n = rows.shape[-1]
-    ordered = sorting.sort(rows, -1)[0]
-    plain = ordered.detach()
-    if skip:
-        last = (reduce.sum(elementwise.eq(plain, plain), -1, True).to(x.dtype) - 1).clamp(min=0)
-        ranks = levels * last
-    else:
-        ranks = where(elementwise.ne(plain[..., n - 1:], plain[..., n - 1:]), n - 1, levels * (n - 1))
-    if interpolation == "lower":
-        ranks = elementwise.floor(ranks)
-    elif interpolation == "higher":
-        ranks = elementwise.ceil(ranks)
-    elif interpolation == "nearest":
-        ranks = elementwise.round(ranks)
-    below = ranks.long()
-    result = gather(ordered, -1, below)
-    if interpolation in ("linear", "midpoint"):
-        above = elementwise.ceil(ranks).long()
-        weight = 0.5 if interpolation == "midpoint" else ranks - below
-        upper = gather(ordered, -1, above)
-        if interpolation == "midpoint":
-            weight = where(elementwise.eq(above, below), 0.0, full_like(ranks, 0.5))
-        both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
-        result = where(both, result, elementwise.lerp(result, upper, weight))     # inf - inf is NaN
-    # (..., q) becomes (q, ...), with the reduced dimension back in its place where it is to be kept
+    ndim = x.ndim
+    if dim is not None and ndim:
+        axis = dim if 0 <= dim < ndim else _axis(x, dim, name)
+        result = sorting.quantile_row(x, axis, q, mode, skip)
+        if keepdim:
+            return result if single else shape.unsqueeze(shape.movedim(result, axis, 0), axis + 1)
+        return shape.squeeze(result, axis) if single else shape.movedim(result, axis, 0)
+    if dim is not None:
+        sorting.argsort(x, dim)               # a dim out of range is an error
+    result = sorting.quantile_row(x if ndim == 1 else shape.reshape(x, -1), 0, q, mode, skip)
     if keepdim and ndim:
-        result = shape.reshape(result, (1,) * ndim + (-1,)) if dim is None else shape.unsqueeze(result, axis)
-    return shape.squeeze(result, -1) if single else shape.movedim(result, -1, 0)
-
-
-def _one_quantile(x, q, axis, keepdim):
-    """Of one number q, between two elements."""
-    rows, at = (x, axis) if axis is not None else (shape.reshape(x, -1), 0)
-    last = rows.shape[at] - 1
-    rank = q * last if x.dtype is float64 else min(c_float(c_float(q).value * last).value, last)       # as the dtype has it
-    below = int(rank)
-    ordered = sorting.sort(rows, at)[0]
-    result = shape.select(ordered, at, below)
-    if rank > below:
-        upper = shape.select(ordered, at, below + 1)
-        both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
-        result = where(both, result, elementwise.lerp(result, upper, rank - below))       # inf - inf is NaN
-    largest = shape.select(ordered, at, last)
-    result = where(elementwise.eq(largest, largest), result, largest)
-    if not keepdim:
-        return result
-    return shape.unsqueeze(result, at) if axis is not None else shape.reshape(result, (1,) * x.ndim)
+        return shape.reshape(result, (1,) * ndim if single else (-1,) + (1,) * ndim)
+    return shape.squeeze(result, 0) if single else result
 
 
 # ---- distinct values
