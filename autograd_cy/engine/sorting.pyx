@@ -222,22 +222,20 @@ def quantile_row(Tensor x, int axis, q, int mode, bint skip):
     cdef bint several = isinstance(q, Tensor)
     cdef Py_ssize_t n = (<Tensor> q).layout.numel if several else 1
     cdef double level = 0 if several else q
+    cdef Tensor order = along(SORT, TASK_SORT, x, axis, size_along(x, axis), True, False, 0, None, True)
     cdef Tensor values = resized(x, axis, n, True, x.dtype_)
-    cdef PyObject* tensors[5]
-    cdef PyObject* inputs[1]
+    cdef PyObject* tensors[6]
     cdef Py_ssize_t ints[3]
     ints[0], ints[1], ints[2] = axis, mode, skip
-    tensors[0], tensors[1], tensors[2], tensors[3] = <PyObject*> values, NULL, NULL, <PyObject*> x
-    tensors[4] = <PyObject*> q if several else NULL
-    inputs[0] = <PyObject*> x
-    if not any_wants_grad(1, inputs):
-        run_routine(QUANTILE_ROUTINE, tensors, 3, ints, 1, &level)
-        return values
-    aux = (resized(x, axis, 2 * n, True, INT64), resized(x, axis, 2 * n, True, x.dtype_))
-    tensors[1], tensors[2] = <PyObject*> aux[0], <PyObject*> aux[1]
+    tensors[0], tensors[1], tensors[2], tensors[3] = <PyObject*> values, NULL, <PyObject*> order, <PyObject*> x
+    tensors[4], tensors[5], aux = <PyObject*> q if several else NULL, NULL, None
+    if any_wants_grad(1, tensors + 3):
+        aux = (resized(x, axis, 2 * n, True, INT64), resized(x, axis, 2 * n, True, x.dtype_))
+        tensors[1], tensors[5] = <PyObject*> (<tuple> aux)[0], <PyObject*> (<tuple> aux)[1]
     run_routine(QUANTILE_ROUTINE, tensors, 3, ints, 1, &level)
-    attrs = (axis, q, mode, skip)
-    record(QUANTILE, <PyObject*> values, 1, inputs, <PyObject*> attrs, <PyObject*> aux)
+    if aux is not None:
+        attrs = (axis, q, mode, skip)
+        record(QUANTILE, <PyObject*> values, 1, tensors + 3, <PyObject*> attrs, <PyObject*> aux)
     return values
 
 

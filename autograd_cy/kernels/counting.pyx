@@ -8,8 +8,6 @@ from libc.string cimport memset
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
 from autograd_cy.kernels.table cimport Array, add_routine
 
-from autograd_cy.array.errors import ShapeError
-
 ctypedef fused element:
     float
     double
@@ -203,17 +201,9 @@ cdef Py_ssize_t edges(const Array* arrays, const Py_ssize_t* ints, const double*
     return -1
 
 
-def out_of_row(status, arrays, ints):
-    """The error of a sorter that is no order."""
-    return IndexError(f"searchsorted: element {status} of the sorter is out of range for rows of shape {arrays[2][2]}")
-
-
-def below_zero(status, arrays, ints):
-    return ShapeError("bincount: expected non-negative integers")
-
-
 add_routine("counting.runs", "wwwwrr", runs_of)
-add_routine("counting.bincount", "wrr", bincount, below_zero)
+add_routine("counting.bincount", "wrr", bincount, (None, "bincount: expected non-negative integers"))
 add_routine("counting.histogram", "wrrr", histogram)
 add_routine("counting.edges", "w", edges)
-add_routine("counting.search", "wrrr", search, out_of_row)
+add_routine("counting.search", "wrrr", search, (
+    IndexError, "searchsorted: element {status} of the sorter is out of range for rows of shape {arrays[2][2]}"))

@@ -1,6 +1,6 @@
 # Sorting and selecting along an axis: sort, the smallest k, one order statistic, the most frequent value.
 #
-# Relies on table and lines. engine/sorting runs them, as routines. Above 500 lines because all of them share the words and their orders.
+# Relies on table and lines. engine/sorting runs them, as routines.
 #
 # A line becomes words that hold an unsigned key (ordered as the elements are: -0.0 as 0.0, NaN last) and the place in the line.
 # Words are all different, so every order below is the stable one. Keys of 32 bits share one word with their place; others have two.
@@ -14,8 +14,6 @@ from libc.string cimport memcpy, memset
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64
 from autograd_cy.kernels.lines cimport Lines, next_line, start_lines
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
-
-from autograd_cy.array.errors import ShapeError
 
 ctypedef fused element:
     float
@@ -393,83 +391,61 @@ cdef Py_ssize_t along(const Array* arrays, const Py_ssize_t* ints, const double*
 
 # ---- quantiles
 
-cdef void quantiles_of(word* w, const Lines* lines, const real* x, real* values, int64_t* places, real* weights, const real* levels,
-                       Py_ssize_t count, double level, const Py_ssize_t* ints) noexcept nogil:
-    """Of one line, whose words are in order."""
-    cdef Py_ssize_t j, k, step = lines.step[3], last = lines.n - 1, below, above
-    cdef bint nan = is_nan(x[place_of(w[last]) * step]) and not ints[2]
-    cdef real rank, t, a, b
-    while last and not nan and is_nan(x[place_of(w[last]) * step]):
-        last -= 1
-    for j in range(count):
-        rank = <real> ((level if levels == NULL else levels[j]) * <double> last)
-        rank = <real> last if nan or rank > last else rank
-        if ints[1] == LOWER:
-            rank = <real> floor(rank)
-        elif ints[1] == HIGHER:
-            rank = <real> ceil(rank)
-        elif ints[1] == NEAREST:
-            rank = <real> rint(rank)
-        below = <Py_ssize_t> rank
-        t = rank - below
-        above = place_of(w[below + (t > 0)])
-        below = place_of(w[below])
-        if t > 0 and ints[1] == MIDPOINT:
-            t = 0.5
-        a, b = x[below * step], x[above * step]
-        if a == b and isinf(a):                    # inf - inf is NaN
-            t = 0
-        if t == 0 and (isinf(a) or ints[1] != LINEAR and ints[1] != MIDPOINT):
-            values[j * lines.step[0]] = a
-        else:                                      # as lerp has it, also for a zero's sign
-            values[j * lines.step[0]] = a + t * (b - a) if t < 0.5 else b - (b - a) * (<real> 1 - t)
-        if places != NULL:
-            for k in range(2):
-                places[(j + k * count) * lines.step[1]] = above if k else below
-                weights[(j + k * count) * lines.step[2]] = t if k else <real> 1 - t
-
-
-cdef Py_ssize_t quantile_lines(const Array* arrays, const Py_ssize_t* ints, double level, const real* x, word* room) noexcept nogil:
+cdef Py_ssize_t quantiles(const Array* arrays, const Py_ssize_t* ints, double level, const real* x) noexcept nogil:
     cdef const real* levels = <const real*> arrays[4].data
-    cdef Py_ssize_t _, count = 1 if levels == NULL else arrays[4].shape[0]
+    cdef const int64_t* order = <const int64_t*> arrays[2].data
+    cdef Py_ssize_t count = 1 if levels == NULL else arrays[4].shape[0], _, j, k, last, below, above
+    cdef real* values = <real*> arrays[0].data
+    cdef int64_t* places = <int64_t*> arrays[1].data
+    cdef real* weights = <real*> arrays[5].data
     cdef Lines lines
-    cdef word* w = room
+    cdef real rank, t, a, b
+    cdef bint nan
     start_lines(&lines, arrays, 4, 3, <int> ints[0])
-    for _ in range(count):
-        if levels != NULL and not 0 <= levels[_] <= 1:
-            return _
-    if lines.n == 0 or lines.count == 0:
-        return -1
-    if lines.n > ON_STACK:
-        w = <word*> malloc(2 * lines.n * sizeof(word))
-        if w == NULL:
-            return OUT_OF_MEMORY
-    for _ in range(lines.count):
-        fill(w, x + lines.at[3], lines.step[3], lines.n, 0)
-        quantiles_of(sort_words(w, w + lines.n, lines.n), &lines, x + lines.at[3], <real*> arrays[0].data + lines.at[0],
-                     <int64_t*> arrays[1].data + lines.at[1] if arrays[1].data != NULL else NULL,
-                     <real*> arrays[2].data + lines.at[2], levels, count, level, ints)
+    for j in range(count):
+        if levels != NULL and not 0 <= levels[j] <= 1:
+            return j
+    for _ in range(lines.count if lines.n else 0):
+        last = lines.n - 1
+        nan = is_nan(x[lines.at[3] + order[lines.at[2] + last * lines.step[2]] * lines.step[3]])
+        while nan and ints[2] and last and is_nan(x[lines.at[3] + order[lines.at[2] + last * lines.step[2]] * lines.step[3]]):
+            last -= 1
+        for j in range(count):
+            rank = <real> ((level if levels == NULL else levels[j]) * <double> last)
+            rank = <real> last if nan and not ints[2] or rank > last else rank
+            if ints[1] == LOWER:
+                rank = <real> floor(rank)
+            elif ints[1] == HIGHER:
+                rank = <real> ceil(rank)
+            elif ints[1] == NEAREST:
+                rank = <real> rint(rank)
+            below = <Py_ssize_t> rank
+            t = rank - below
+            above = order[lines.at[2] + (below + (t > 0)) * lines.step[2]]
+            below = order[lines.at[2] + below * lines.step[2]]
+            if t > 0 and ints[1] == MIDPOINT:
+                t = 0.5
+            a, b = x[lines.at[3] + below * lines.step[3]], x[lines.at[3] + above * lines.step[3]]
+            if a == b and isinf(a):                # inf - inf is NaN
+                t = 0
+            if not (t == 0 and (isinf(a) or ints[1] != LINEAR and ints[1] != MIDPOINT)):
+                a = a + t * (b - a) if t < 0.5 else b - (b - a) * (<real> 1 - t)       # as lerp has it, also for a zero's sign
+            values[lines.at[0] + j * lines.step[0]] = a
+            if weights != NULL:
+                for k in range(2):
+                    places[lines.at[1] + (j + k * count) * lines.step[1]] = above if k else below
+                    weights[lines.at[1] + (j + k * count) * lines.step[1]] = t if k else <real> 1 - t
         next_line(&lines)
-    if w != room:
-        free(w)
     return -1
 
 
 cdef Py_ssize_t quantile(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """values, and the two places that each is between and their weights, one after the other (or both missing), of x at levels (contiguous;
-    or missing, and numbers[0] is the only one); ints: axis, how to interpolate, whether to leave NaNs out. A level outside [0, 1] is the
-    status."""
-    cdef Wide wide[2 * ON_STACK]
-    cdef char* x = arrays[3].data
+    """values, the places of the two elements that each is between, the order of x, x, levels (contiguous; or missing, and numbers[0] is the
+    only one), the weights of the two places (of their layout; or both missing); ints: axis, how to interpolate, whether to leave NaNs out.
+    A level outside [0, 1] is the status."""
     if arrays[3].dtype == FLOAT64:
-        return quantile_lines(arrays, ints, numbers[0], <double*> x, wide)
-    if arrays[3].shape[ints[0]] > <Py_ssize_t> 0xFFFFFFFF:
-        return quantile_lines(arrays, ints, numbers[0], <float*> x, wide)
-    return quantile_lines(arrays, ints, <float> numbers[0], <float*> x, <uint64_t*> wide)
-
-
-def no_level(status, arrays, ints):
-    return ShapeError(f"quantile: q must be in the range [0, 1], but element {status} is not")
+        return quantiles(arrays, ints, numbers[0], <double*> arrays[3].data)
+    return quantiles(arrays, ints, <float> numbers[0], <float*> arrays[3].data)
 
 
 # ---- the way back
@@ -518,11 +494,7 @@ cdef Py_ssize_t placed(const Array* arrays, const Py_ssize_t* ints, const double
     return place(arrays, ints, <double*> arrays[0].data, <double*> arrays[1].data)
 
 
-def no_place(status, arrays, ints):
-    """The error of an index that has been overwritten."""
-    return IndexError(f"an index that the gradient goes to was overwritten: it is out of range for shape {arrays[0][2]}")
-
-
 add_routine("sorting.along", "wwr", along)
-add_routine("sorting.quantile", "wwwrr", quantile, no_level)
-add_routine("sorting.placed", "wrr", placed, no_place)
+add_routine("sorting.quantile", "wwrrrw", quantile, (None, "quantile: q must be in the range [0, 1], but element {status} is not"))
+add_routine("sorting.placed", "wrr", placed, (
+    IndexError, "an index that the gradient goes to was overwritten: it is out of range for shape {arrays[0][2]}"))
