@@ -196,7 +196,11 @@ def recurrence(Tensor v, Tensor x, int dim, bint reverse):
     return out
 
 
-# ---- the first derivatives of reductions over all dims, or neighbouring ones; of others, by their rules
+# ---- the first derivatives of reductions of few elements over all dims, or neighbouring ones; of others, by their rules, whose loops
+# are made for the processor
+
+cdef enum:
+    SOME = 4096
 
 cdef dict REDUCTIONS = {}     # opcode -> kind, as in kernels/scans; the last is another extreme
 
@@ -211,7 +215,7 @@ cdef int reduction_backward(Node node, PyObject** grads, PyObject** result) exce
     cdef double numbers[2]
     if node.mask & 2:
         y = own(unpack(node, 1, False))
-    if not x.layout.flags & CONTIGUOUS or x.layout.numel == 0 or n and dims[n - 1] != first + n - 1 or g.dtype_ != x.dtype_ \
+    if not x.layout.flags & CONTIGUOUS or not 0 < x.layout.numel <= SOME or n and dims[n - 1] != first + n - 1 or g.dtype_ != x.dtype_ \
             or kind == 3 and attrs[0] != 2 or y is not None and not y.layout.flags & CONTIGUOUS:
         value = rule_gradient(node, g)
         Py_INCREF(value)

@@ -375,19 +375,21 @@ cdef void spread_over(int kind, const real* x, const real* a, const real* b, rea
 cdef void back_of_product(const real* x, const real* g, real* out, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t w) noexcept nogil:
     """The product of all elements before, times that of all behind."""
     cdef double carry[COLUMNS]
-    cdef Py_ssize_t i, j
-    for j in range(w):
-        carry[j] = 1
-    for i in range(n):
+    cdef double single
+    cdef Py_ssize_t i, j, k, pass_
+    for pass_ in range(2):
+        single = 1
         for j in range(w):
-            out[i * inner + j] = <real> carry[j]
-            carry[j] *= x[i * inner + j]
-    for j in range(w):
-        carry[j] = 1
-    for i in range(n - 1, -1, -1):
-        for j in range(w):
-            out[i * inner + j] = g[j] * (out[i * inner + j] * <real> carry[j])
-            carry[j] *= x[i * inner + j]
+            carry[j] = 1
+        for k in range(n):
+            i = (n - 1 - k if pass_ else k) * inner
+            if inner == 1:
+                out[i] = g[0] * (out[i] * <real> single) if pass_ else <real> single
+                single *= x[i]
+                continue
+            for j in range(w):
+                out[i + j] = g[j] * (out[i + j] * <real> carry[j]) if pass_ else <real> carry[j]
+                carry[j] *= x[i + j]
 
 
 cdef void count_extremes(const real* x, const real* b, int64_t* times, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t w) noexcept nogil:
