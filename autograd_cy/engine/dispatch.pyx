@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM, N_DTYPES, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, N_DTYPES, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, DENSE, OVERLAPPING, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref,
     layout_dense_like, layout_incref, layout_scalar, same_layout, same_shape, shape_tuple, strides_of,

@@ -12,9 +12,9 @@ from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport MAX_ARRAYS, Array, K, routines
 
 from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import NUMBERS as ROUTINE_NUMBERS, routine_error, routine_number
+from autograd_cy.kernels.table import routine_error, routine_number
 
-cdef dict numbers_of_routines = ROUTINE_NUMBERS
+cdef dict numbers_of_routines = {}        # of those that were called by name
 
 
 cdef int row_number(str name) except -1:
@@ -69,8 +69,11 @@ def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
     cdef Py_ssize_t integers[64]
     cdef double floats[32]
     cdef Py_ssize_t k, n = len(tensors)
+    cdef int number
     found = numbers_of_routines.get(name)
-    cdef int number = routine_number(name) if found is None else found
+    if found is None:
+        found = numbers_of_routines[name] = routine_number(name)
+    number = found
     if n != <Py_ssize_t> strlen(routines[number].roles) or len(ints) > 64 or len(numbers) > 32:
         raise ValueError(f"{name}: a routine of {strlen(routines[number].roles)} arrays was given {n}")
     for k in range(n):

@@ -243,3 +243,4 @@ cdef int reduction_backward(Node node, PyObject** grads, PyObject** result) exce
 for name in ("var", "std", "logsumexp", "norm", "amax", "nansum", "prod", "amin"):
     REDUCTIONS[row_number(name)] = len(REDUCTIONS)
     backwards[row_number(name)] = reduction_backward
+del name

@@ -131,8 +131,8 @@ cdef void count_into(real* out, const int64_t* x, const real* weights, Py_ssize_
 
 
 cdef Py_ssize_t bincount(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """out: how often each number from 0 on is in x (int64, contiguous, none too large), or the sum of its weights. A negative number's place
-    is the status."""
+    """out: how often each number from 0 on is in x (int64, contiguous, none too large), or the sum of its weights. The place of a
+    negative number is the status."""
     cdef const int64_t* x = <const int64_t*> arrays[1].data
     cdef int64_t* counts = <int64_t*> arrays[0].data
     cdef Py_ssize_t i, n = arrays[1].shape[0]
