@@ -146,6 +146,7 @@ class _Later(type(_elementwise)):
 
         module = import_module(self.__name__)      # which takes this object's place in the package
         vars(self).update(vars(module))
+        self.__class__ = type(module)              # whoever took hold of this object: no `__getattr__` any more, 70 ns
         return getattr(module, attribute)
 
 

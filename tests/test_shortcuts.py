@@ -30,6 +30,57 @@ def test_difference_uses_gradient_twice():
     assert a.grad.tolist() == [2.0, 3.0] and b.grad.tolist() == [-2.0, -3.0] and g.tolist() == [2.0, 3.0]
 
 
+REDUCTIONS = {
+    "var": lambda x, dim, keep: x.var(dim, keepdim=keep), "std": lambda x, dim, keep: x.std(dim, keepdim=keep, correction=0),
+    "norm": lambda x, dim, keep: x.norm(2, dim, keep), "logsumexp": lambda x, dim, keep: x.logsumexp(dim, keep),
+    "amax": lambda x, dim, keep: x.amax(dim, keep), "amin": lambda x, dim, keep: x.amin(dim, keep),
+    "nansum": lambda x, dim, keep: x.nansum(dim, keep), "prod": lambda x, dim, keep: x.prod(dim, keep),
+}
+
+
+@pytest.mark.parametrize("dtype", [ag.float32, ag.float64], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_gradients_of_reductions_equal_their_rules(name, dtype):
+    """Of any dims, sizes and layouts, also where an element is NaN or infinite, and all are equal."""
+    random = np.random.default_rng(3)
+    for shape, dims in (((7,), (0,)), ((1,), (0,)), ((3, 5), (0,)), ((3, 5), (1,)), ((3, 5), (0, 1)), ((2, 3, 4), (1,)), ((2, 3, 4), (0, 2)),
+                        ((2, 300), (0,)), ((3, 70), (1,)), ((2, 1, 3), (1, 2)), ((65, 65), (1,)), ((4, 0), (1,)), ((0, 3), (1,))):
+        for special in (None, np.nan, np.inf, -np.inf, 0.0):
+            values = np.round(random.standard_normal(shape), 1)
+            if special is not None and values.size:
+                values.flat[values.size // 2] = special
+            for keep in (False, True):
+                for x in (ag.tensor(values, dtype=dtype), ag.tensor(values.T.copy(), dtype=dtype).permute(*range(len(shape))[::-1])):
+                    if name in ("amax", "amin") and any(shape[d] == 0 for d in dims):
+                        continue
+                    x.requires_grad_()
+                    y = REDUCTIONS[name](x, dims, keep)
+                    g = ag.tensor(random.standard_normal(y.shape), dtype=dtype)
+                    (fast,), (rule,) = ag.autograd.grad(y, x, g), ag.autograd.grad(REDUCTIONS[name](x, dims, keep), x, g, create_graph=True)
+                    np.testing.assert_array_equal(fast.numpy(), rule.detach().numpy(), err_msg=f"{shape} {dims} {special}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool"])
+def test_few_strided_or_broadcast_elements(dtype):
+    random = np.random.default_rng(4)
+    base = random.integers(0, 2 if dtype == "bool" else 9, (4, 4, 5)).astype(dtype)
+    views = [lambda t: t, lambda t: t[:, ::2], lambda t: t[..., 1:], lambda t: t[:2, :1, :4], lambda t: t[:1, :, :1], lambda t: t[0],
+             lambda t: t[0, 0, :1], lambda t: t[1, 2, 3], lambda t: t[:0], lambda t: t[:, :0], lambda t: t[0].T, lambda t: t[:3, :, 2]]
+    for left in views:
+        for right in views:
+            a, b = left(base), right(base)
+            try:
+                expected = a == b, a + b, np.where(a > b, a, b), a | b if dtype not in ("float32", "float64") else a * b
+            except ValueError:
+                with pytest.raises(ValueError, match="broadcast"):
+                    left(ag.tensor(base)) + right(ag.tensor(base))
+                continue
+            x, y = left(ag.tensor(base)), right(ag.tensor(base))
+            got = x == y, x + y, ag.where(x > y, x, y), x | y if dtype not in ("float32", "float64") else x * y
+            for p, q in zip(got, expected, strict=True):
+                np.testing.assert_array_equal(p.numpy(), q, strict=True)
+
+
 @pytest.mark.parametrize("engine", ["iterative", "recursive"])
 def test_given_gradient_is_not_written(engine):
     x = leaf(1.0, 2.0)
@@ -224,3 +275,18 @@ def test_seldom_used_modules_are_imported_late():
             "import autograd_cy.tools as tools; assert ag.tools is tools and tools.gradcheck; "
             "from autograd_cy import linalg, utils; assert ag.compile(lambda x: x * 2.0)(ag.ones(2)).tolist() == [2.0, 2.0]")
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_module_held_from_before_its_import():
+    code = """
+import autograd_cy as ag
+linalg = ag.linalg
+assert type(linalg) is not type(ag)
+assert linalg.norm(ag.tensor([3.0, 4.0])).item() == 5
+assert type(linalg) is type(ag) and linalg.norm is ag.linalg.norm
+try:
+    linalg.nothing
+except AttributeError as e:
+    assert "nothing" in str(e)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -189,6 +189,17 @@ def test_indices_changed_afterwards_are_found_out():
         y.backward()
 
 
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dim", [None, 0, 1, -1])
+def test_shapes_of_quantiles(dim, keepdim):
+    x, several = ag.rand(2, 3, 4), ag.tensor([0.0, 0.5])
+    assert x.quantile(several, dim, keepdim).shape == np.quantile(x.numpy(), [0.0, 0.5], axis=dim, keepdims=keepdim).shape
+    assert x.quantile(several[1], dim, keepdim).shape == np.quantile(x.numpy(), 0.5, axis=dim, keepdims=keepdim).shape
+    assert x.quantile(several[:0], dim, keepdim).shape == (0, *x.quantile(0.5, dim, keepdim).shape)
+    assert ag.tensor(2.0).quantile(0.3, 0, True).item() == 2.0
+    np.testing.assert_array_equal(x.transpose(0, 2).quantile(0.3, 0).numpy(), x.quantile(0.3, 2).numpy().T)
+
+
 def test_equal_neighbours_share_the_gradient_of_a_quantile():
     x = ag.tensor([1.0, 2.0, 2.0, 3.0], requires_grad=True)
     y = x.quantile(0.5)
@@ -279,6 +290,8 @@ X = ag.rand(3, 4)
         (lambda: ag.zeros(3, 0).mode(1), RuntimeError, "mode: dimension 1"),
         (lambda: ag.zeros(0, dtype=ag.int64).median(), RuntimeError, "empty"),
         (lambda: X.quantile(1.5), RuntimeError, r"range \[0, 1\]"),
+        (lambda: X.quantile(ag.tensor([0.5, 1.5])), RuntimeError, r"range \[0, 1\]"),
+        (lambda: X.quantile(ag.tensor([NAN])), RuntimeError, r"range \[0, 1\]"),
         (lambda: X.quantile(0.5, interpolation="up"), RuntimeError, "interpolation"),
         (lambda: X.quantile(ag.tensor([0.5], dtype=ag.float64)), RuntimeError, "dtype"),
         (lambda: X.long().quantile(0.5), RuntimeError, "floating-point"),

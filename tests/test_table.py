@@ -74,7 +74,6 @@ COMPOSED = {
     "chunk",
     "cat",
     "isclose",
-    "quantile",
     "diff",
     "trapezoid",
     "cumulative_trapezoid",

@@ -108,22 +108,25 @@ def broadcast_shapes(*shapes):
 
 def block_diag(*tensors):
     """A matrix with the given matrices (vectors are rows) along its diagonal, zeros elsewhere."""
-    parts = [joins.atleast_2d(need_tensor(t, "block_diag")) for t in tensors]
-    if any(b.ndim > 2 for b in parts):
-        raise RuntimeError(f"block_diag: expected tensors of at most 2 dimensions, got shapes {', '.join(str(b.shape) for b in parts)}")
-    if not parts:
+    rows, width, start = [joins.atleast_2d(need_tensor(t, "block_diag")) for t in tensors], 0, 0
+    for part in rows:
+        if part.ndim > 2:
+            raise RuntimeError(f"block_diag: expected tensors of at most 2 dimensions, got shapes {', '.join(str(b.shape) for b in rows)}")
+        width += part.shape[1]
+    if not rows:
         return creation.empty(1, 0)
-    width, start, rows = sum(b.shape[1] for b in parts), 0, []
-    for part in parts:
-        rows.append(blocks.pad(part, (start, width - start - part.shape[1])))
-        start += part.shape[1]
+    for i, part in enumerate(rows):
+        end = start + part.shape[1]
+        rows[i] = blocks.pad(part, (start, width - end))
+        start = end
     return joins.cat(rows, 0)
 
 
 def cartesian_prod(*tensors):
     """All choices of one element of each tensor (of one dimension), as rows."""
-    if any(need_tensor(t, "cartesian_prod").ndim != 1 for t in tensors):
-        raise RuntimeError("cartesian_prod: expected tensors of one dimension")
+    for t in tensors:
+        if need_tensor(t, "cartesian_prod").ndim != 1:
+            raise RuntimeError("cartesian_prod: expected tensors of one dimension")
     if len(tensors) == 1:
         return tensors[0]
     return joins.stack([shape.reshape(g, -1) for g in joins.meshgrid(*tensors)], 1)
@@ -191,8 +194,9 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """input with src as its slices start:end:step of dim."""
     if step < 1:
         raise RuntimeError(f"slice_scatter: step must be at least 1, got {step}")
-    axis = _axis(dim, need_tensor(input, "slice_scatter").ndim, "slice_scatter")
-    return windows.replaced(input, src, lambda out: out[(slice(None),) * axis + (slice(start, end, step),)], "slice_scatter")
+    axis = dim if dim == 0 and isinstance(input, Tensor) else _axis(dim, need_tensor(input, "slice_scatter").ndim, "slice_scatter")
+    index = (slice(None),) * axis + (slice(start, end, step),)
+    return windows.replaced(input, src, lambda out: out[index], "slice_scatter")
 
 
 def tril_(self, diagonal=0):

@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, DENSE, OVERLAPPING, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref,
     layout_dense_like, layout_incref, layout_scalar, same_layout, same_shape, shape_tuple, strides_of,
@@ -22,7 +22,8 @@ from autograd_cy.engine.node cimport (
     MEAN_REDUCTION, NAMES, NO_REDUCTION, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, node_with_numbers, remember_line,
 )
 from autograd_cy.engine.operands cimport (
-    GRAIN, Operand_, category, common_dtype, converted, copy_into, copy_of, default_dtype, dtype_name, read_operand, write_number,
+    GRAIN, Operand_, broadcasts_to, category, common_dtype, converted, copy_into, copy_of, default_dtype, dtype_name, lay_out,
+    read_operand, repeat_value, write_number,
 )
 from autograd_cy.engine.record cimport (
     no_edge, refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
@@ -44,7 +45,7 @@ cdef int DIVISORS = routine_number("index.divisors")
 cdef tuple NAMES_IN_PLACE = tuple([name + "_" for name in TABLE])
 
 cdef enum:
-    FEW = 64                  # losses that need no tensor of their own before they are reduced; elements that a number is spread over
+    FEW = 64                  # losses that need no tensor of their own before they are reduced; elements of operands laid out on the stack
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object n, int* overflow) noexcept
@@ -106,6 +107,7 @@ cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssiz
     """Run a loop over operands that were converted already; numbers[8 * i] holds the value of number i."""
     cdef Py_ssize_t strides[MAX_INPUTS + 1][MAX_NDIM]
     cdef Operand operands[MAX_INPUTS + 1]
+    cdef double few[MAX_INPUTS][FEW]
     cdef char* p[MAX_INPUTS + 1]
     cdef const Loop* variants = &K.loops[loop][dtype][0]
     cdef int variant = ALL_VECTORS
@@ -136,6 +138,17 @@ cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssiz
                 run_loop(loop, dtype, variant, out_layout.numel, p, attrs)
         else:
             run_loop(loop, dtype, variant, out_layout.numel, p, attrs)
+        return
+    if 0 < out_layout.numel <= FEW and out_layout.flags & CONTIGUOUS and not recording():
+        for i in range(n):
+            if args[i].tensor == NULL:
+                repeat_value(numbers + 8 * i, itemsize_of(dtype), out_layout.numel, <char*> few[i])
+            elif same_layout((<Tensor> args[i].tensor).layout, out_layout):
+                continue
+            else:
+                lay_out(<Tensor> args[i].tensor, out_layout, <char*> few[i])
+            p[i + 1] = <char*> few[i]
+        variants[ALL_VECTORS](out_layout.numel, p, attrs)
         return
     operands[0].data = out
     operands[0].strides = strides_of(out_layout)
@@ -215,51 +228,12 @@ cdef struct Dense:            # operands whose loop runs over the memory as it l
     double spread[MAX_INPUTS][FEW]
 
 
-cdef void spread(double value, int dtype, Py_ssize_t n, double* place) noexcept:
-    cdef Py_ssize_t i
-    for i in range(n):
-        if dtype == FLOAT32:
-            (<float*> place)[i] = <float> value
-        else:
-            place[i] = value
-
-
-cdef bint spread_tensor(Tensor t, Layout* full, char* place) noexcept:
-    """Lay t out as the contiguous layout `full` of few elements is; False if it does not broadcast to that."""
-    cdef const Py_ssize_t* steps = strides_of(t.layout)
-    cdef Py_ssize_t counter[MAX_NDIM]
-    cdef Py_ssize_t i, at = 0
-    cdef int d, axis, lead = full.ndim - t.layout.ndim
-    if not full.flags & CONTIGUOUS or lead < 0:
-        return False
-    for d in range(full.ndim):
-        counter[d] = 0
-        if d >= lead and t.layout.dims[d - lead] != full.dims[d] and t.layout.dims[d - lead] != 1:
-            return False
-    for i in range(full.numel):
-        if t.dtype_ == FLOAT32:
-            (<float*> place)[i] = (<float*> t.data)[at]
-        else:
-            (<double*> place)[i] = (<double*> t.data)[at]
-        for d in range(full.ndim - 1, -1, -1):
-            axis = d - lead if d >= lead and t.layout.dims[d - lead] != 1 else -1
-            counter[d] += 1
-            if axis >= 0:
-                at += steps[axis]
-            if counter[d] < full.dims[d]:
-                break
-            counter[d] = 0
-            if axis >= 0:
-                at -= steps[axis] * full.dims[d]
-    return True
-
-
 cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
     """Whether all operands are tensors of one floating-point dtype, which the row computes in, and of one small dense layout (a mask
     that comes first aside, which is bool); among few elements also numbers, and tensors that broadcast."""
     cdef Layout* full
     cdef Layout* layout
-    cdef double number
+    cdef double number, value
     cdef int i, kind, dtype, first = 1 if info.bool_first else 0
     cdef bint few
     d.like = NULL
@@ -269,7 +243,7 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
     if d.like == NULL or (<Tensor> d.like).dtype_ > FLOAT64 or not small_dense(info, <Tensor> d.like):
         return False
     full, dtype = (<Tensor> d.like).layout, (<Tensor> d.like).dtype_
-    few = full.numel <= FEW
+    few = 0 < full.numel <= FEW
     for i in range(n):
         d.given[i].tensor = NULL
         if is_tensor(args[i]):
@@ -282,19 +256,20 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
                 continue
             if i < first or not few or recording():
                 return False
-            if layout.numel != 1 or layout.ndim > full.ndim:
-                if not spread_tensor(<Tensor> args[i], full, <char*> d.spread[i]):
-                    return False
-                d.p[i + 1] = <char*> d.spread[i]
-                continue
-            number = (<float*> d.p[i + 1])[0] if dtype == FLOAT32 else (<double*> d.p[i + 1])[0]
+            if not full.flags & CONTIGUOUS and layout.numel != 1 or not broadcasts_to(layout, full):
+                return False
+            if layout.numel == 1:
+                repeat_value(d.p[i + 1], itemsize_of(dtype), full.numel, <char*> d.spread[i])
+            else:
+                lay_out(<Tensor> args[i], full, <char*> d.spread[i])
         else:
             kind = plain_number(args[i], &number)
             if kind < 0 or i < first or not few or recording():
                 return False
             d.given[i].number = number
             d.given[i].kind = kind
-        spread(number, dtype, full.numel, d.spread[i])
+            write_number(&d.given[i], dtype, <char*> &value)
+            repeat_value(<char*> &value, itemsize_of(dtype), full.numel, <char*> d.spread[i])
         d.p[i + 1] = <char*> d.spread[i]
     return True
 
@@ -329,7 +304,7 @@ cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, const doub
     cdef Operand_ used[MAX_INPUTS]
     cdef PyObject* kept[MAX_INPUTS]
     cdef char numbers[8 * MAX_INPUTS]
-    cdef list arrays = []
+    cdef list arrays = None       # what keeps operands that were no tensors alive
     cdef Layout* layout
     cdef PyObject* out = NULL
     cdef PyObject* reduced
@@ -337,6 +312,7 @@ cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, const doub
     for i in range(n):
         status = read_operand(args[i], &given[i])
         if status == 2:
+            arrays = arrays or []
             arrays.append(owned_tensor(args[i]))
             given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
         elif status == 1:

@@ -89,7 +89,8 @@ cdef Tensor number_like(Tensor x, object value, Layout* layout, str name):
     cdef Tensor v = own(as_operand_tensor(<PyObject*> value, x.dtype_))
     if v.layout.ndim:
         raise TypeError(f"{name}: expected a number or a tensor, got {value!r}")
-    v = own(converted(v, x.dtype_))
+    if v.dtype_ != x.dtype_:
+        v = own(converted(v, x.dtype_))
     return own(tensor_alias(v, layout_expand(v.layout, layout.ndim, layout.dims), v.data))
 
 

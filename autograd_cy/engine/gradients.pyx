@@ -5,6 +5,7 @@
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from autograd_cy.array.dtype cimport FLOAT32, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
@@ -15,7 +16,7 @@ from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
 from autograd_cy.engine.node cimport (
     CUSTOM, MEAN_REDUCTION, NO_REDUCTION, Node, Saved, attributes_of, node_description, numbers_of, saved_at,
 )
-from autograd_cy.engine.operands cimport GRAIN, converted, set_to_zero
+from autograd_cy.engine.operands cimport GRAIN, broadcasts_to, converted, set_to_zero
 from autograd_cy.engine.record cimport check_version, saved_or_raise, set_history, unpack
 from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
@@ -23,19 +24,13 @@ from autograd_cy.kernels.table cimport (
 )
 
 from autograd_cy.array.errors import ShapeError
-from autograd_cy.ops import TABLE, is_masked, loop_id
+from autograd_cy.ops import TABLE, loop_id
+from autograd_cy.ops.calling import plan_for
 
 cdef int DIV_LOOP = loop_id("div")
 cdef list ROWS = list(TABLE.values())
+cdef bytes N_INPUTS = bytes([len(row.inputs) for row in ROWS])
 FUNCTIONS = {}                # what rules call on tensors, by name; filled in by methods.py
-
-
-cdef bint broadcasts(Layout* a, Layout* wide) noexcept:
-    cdef int i, lead = wide.ndim - a.ndim
-    for i in range(a.ndim):
-        if lead < 0 or a.dims[i] != wide.dims[lead + i] and a.dims[i] != 1:
-            return False
-    return True
 
 
 cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL:
@@ -45,7 +40,7 @@ cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL:
     if same_shape(g.layout, target):
         Py_INCREF(g)
         return <PyObject*> g
-    if g.layout.numel and not broadcasts(target, g.layout):
+    if g.layout.numel and not broadcasts_to(target, g.layout):
         raise ShapeError(f"a gradient of shape {g.shape} can't be summed to shape {shape_tuple(target)}")
     layout = layout_contiguous_like(target)
     out = tensor_new(layout, g.dtype_)
@@ -325,29 +320,15 @@ cdef void run_strided(const Loop* variants, int n, const signed char* rule_input
 
 # ---- rules as tensor code
 
-class _Plan:
-    """How to call one rule: a list of (kind, number) that finds each parameter."""
+# What a parameter of a rule is: one of these, plus a number (ops/calling.py).
+cdef enum:
+    OF_SAVED = 0
+    OF_ATTRIBUTES = 16
+    OF_EXTRA = 32
+    OF_SHAPES = 48
+    OF_GRADIENTS = 64         # the first; all, zeros where there is none; the outputs; all, None where there is none
 
-    def __init__(self, row, name):
-        self.rule = row.rules[name]
-        self.masked = row.kind == "elementwise" and is_masked(row, name)
-        values = {n: ("saved", i) for i, n in enumerate((*row.inputs, "y"))}
-        values |= {n: ("attr", i) for i, n in enumerate(row.attrs)} | {n: ("aux", i) for i, n in enumerate(row.aux)}
-        values |= {n + "_shape": ("shape", i) for i, n in enumerate(row.inputs)} | {"g": ("g", 0), "gs": ("gs", 0)}
-        values |= {"ys": ("ys", 0), "gys": ("gys", 0)}        # all outputs, as linear_algebra keeps them; their gradients, None for unused
-        self.parameters = [values[p] for p in row.parameters(name)]
-
-
-cdef dict plans = {}
-
-
-cdef object plan_for(int opcode, int i):
-    found = plans.get((opcode, i))
-    if found is None:
-        row = ROWS[opcode]
-        name = row.inputs[min(i, len(row.inputs) - 1)]
-        found = plans[opcode, i] = _Plan(row, name) if name in row.rules else False
-    return found
+cdef dict plans = {}          # MAX_RULE_INPUTS * opcode + number of the input -> plan_for
 
 
 cdef object take(PyObject* o):
@@ -358,8 +339,8 @@ cdef object take(PyObject* o):
 
 cdef int rule_backward(Node node, PyObject** grads, bint create_graph, PyObject** result) except -1:
     """Call the Python rules; with create_graph their operations are recorded."""
-    cdef bint variadic = node.n_edges > len(ROWS[node.opcode].inputs)
-    cdef int i
+    cdef int i, rule
+    cdef tuple plan
     g = <object> grads[0] if grads[0] != NULL else None
     if node.reduction != NO_REDUCTION:
         if node.reduction == MEAN_REDUCTION:
@@ -370,15 +351,18 @@ cdef int rule_backward(Node node, PyObject** grads, bint create_graph, PyObject*
     for i in range(node.n_edges):
         if node.edges[i].target == NULL:
             continue
-        plan = plan_for(node.opcode, i)
-        if plan is False:
+        rule = MAX_RULE_INPUTS * node.opcode + (i if i < N_INPUTS[node.opcode] else N_INPUTS[node.opcode] - 1)
+        plan = plans.get(rule)
+        if plan is None:
+            plan = plans[rule] = plan_for(ROWS[node.opcode], rule % MAX_RULE_INPUTS, FUNCTIONS)
+        if not plan:
             continue
         value = call_rule(node, plan, grads, g, create_graph)
-        if variadic or isinstance(value, (tuple, list)):
+        if isinstance(value, (tuple, list)):
             return give_all(node, value, result)
         if not isinstance(value, Tensor):            # a constant
             value = FUNCTIONS["full_like"](g, value)
-        if plan.masked:
+        if plan[1]:
             bad = FUNCTIONS["logical_and"](FUNCTIONS["isnan"](value), g == 0)
             if recording() or bad.any():         # a captured step may not look at values
                 value = FUNCTIONS["where"](bad, 0, value)
@@ -407,29 +391,34 @@ cdef object fit_recorded(Tensor value, Node node, int i):
     return value
 
 
-cdef object call_rule(Node node, object plan, PyObject** grads, object g, bint create_graph):
-    cdef list args = []
-    cdef int k
-    for kind, k in plan.parameters:
-        if kind == "g":
-            args.append(g)
-        elif kind == "saved":
-            args.append(take(unpack(node, k, create_graph)))
-        elif kind == "attr":
-            args.append(attributes_of(node)[k])
-        elif kind == "shape":
-            args.append(shape_tuple(node.edges[k].layout))
-        elif kind == "aux":
+cdef object call_rule(Node node, tuple plan, PyObject** grads, object g, bint create_graph):
+    cdef const unsigned char* parameters = <bytes> plan[2]
+    cdef Py_ssize_t i, n = len(<bytes> plan[2])
+    cdef tuple args = PyTuple_New(n)
+    cdef int kind, k
+    for i in range(n):
+        kind, k = parameters[i] & 240, parameters[i] & 15
+        if kind == OF_SAVED:
+            value = take(unpack(node, k, create_graph))
+        elif kind == OF_ATTRIBUTES:
+            value = attributes_of(node)[k]
+        elif kind == OF_SHAPES:
+            value = shape_tuple(node.edges[k].layout)
+        elif kind == OF_EXTRA:
             if node.extra == NULL:
                 saved_or_raise(node, 31)
-            args.append((<object> node.extra)[k])
-        elif kind == "ys":
-            args.append(outputs_of(node, create_graph))
-        elif kind == "gys":
-            args.append([<object> grads[k] if grads[k] != NULL else None for k in range(node.n_outputs)])
+            value = (<object> node.extra)[k]
+        elif k == 0:
+            value = g
+        elif k == 1:
+            value = all_grads(node, grads)
+        elif k == 2:
+            value = outputs_of(node, create_graph)
         else:
-            args.append(all_grads(node, grads))
-    return plan.rule(*args)
+            value = [<object> grads[k] if grads[k] != NULL else None for k in range(node.n_outputs)]
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(args, i, value)
+    return plan[0](*args)
 
 
 cdef list outputs_of(Node node, bint with_history):

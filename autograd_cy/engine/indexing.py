@@ -11,6 +11,7 @@ from .index import index as index_rows
 from .index import index_put_, index_winners, masked_scatter_
 from .joins import broadcast_tensors
 from .modes import no_grad
+from .tensor import Tensor
 
 
 # ---- what was overwritten gets no gradient
@@ -42,17 +43,13 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
         return gather.reduced(input, dim, index, src, reduce, include_self)
     if reduce not in ("sum", "mean"):
         raise RuntimeError(f"scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {reduce!r}")
-    start = input if include_self else gather.scatter(input, dim, index, 0)
-    out = gather.scatter_add(start, dim, index, src)
+    out = gather.scatter_add(input if include_self else gather.scatter(input, dim, index, 0), dim, index, src)
     if reduce == "sum":
         return out
-    count = gather.scatter_add((creation.ones_like if include_self else creation.zeros_like)(input.detach()), dim, index,
-                               creation.ones_like(src.detach()))
+    count = (creation.ones_code if include_self else creation.zeros_code)(out.shape, out.dtype.code)
+    gather.scatter_add_(count, dim, index, 1)
     count = count if include_self else elementwise.maximum(count, 1)
     return out / count if out.is_floating_point() else elementwise.floor_divide(out, count)
-
-
-
 
 
 def _kept_values(x):
@@ -124,13 +121,17 @@ def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
 
 def put_(self, index, source, accumulate=False):
     """In place: the elements of source at places counted in row-major order, or with accumulate added to what is there."""
-    if need_tensor(index, "put_").numel() != need_tensor(source, "put_").numel():
+    for x in (index, source, self):
+        if not isinstance(x, Tensor):
+            need_tensor(x, "put_")
+    if index.numel() != source.numel():
         raise RuntimeError(f"put_: expected as many places as elements, got shapes {index.shape} and {source.shape}")
-    if source.dtype is not need_tensor(self, "put_").dtype:
+    if source.dtype is not self.dtype:
         raise RuntimeError(f"put_: expected a source of the input's dtype {self.dtype}, got {source.dtype}")
     if not self.is_contiguous():
         return self.copy_(put_(shape.contiguous_tensor(self), index, source, accumulate))
-    index_put_(self if self.ndim == 1 else shape.view(self, -1), (index,), shape.reshape(source, index.shape), accumulate)
+    index_put_(self if self.ndim == 1 else shape.view(self, -1), (index,),
+               source if source.shape == index.shape else shape.reshape(source, index.shape), accumulate)
     return self
 
 

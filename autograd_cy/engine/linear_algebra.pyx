@@ -200,8 +200,8 @@ def inv_ex(A, *, check_errors=False):
     cdef Tensor info = for_each(a, INT32)
     if check_errors:
         out = inverse(a, NULL)
-        return inv_ex_result(out, FUNCTIONS["zeros"](info.shape, INT32))
-    return inv_ex_result(inverse(a, <PyObject*> info), info)
+        return pair(inv_ex_result, out, FUNCTIONS["zeros"](info.shape, INT32))
+    return pair(inv_ex_result, inverse(a, <PyObject*> info), info)
 
 
 def inverse_or_inf(Tensor a):
@@ -329,7 +329,7 @@ def solve_ex(A, B, *, left=True, check_errors=False):
     if isinstance(B, Tensor) and not (B.ndim == 1 or B.shape == a.shape[:a.layout.ndim - 1]):
         batch = broadcast_sizes(batch, batch_sizes(B)) or batch
     info = FUNCTIONS["zeros"](batch, INT32)
-    return solve_ex_result(solve_any(a, B, left, NULL if check_errors else <PyObject*> info, "linalg.solve_ex"), info)
+    return pair(solve_ex_result, solve_any(a, B, left, NULL if check_errors else <PyObject*> info, "linalg.solve_ex"), info)
 
 
 def triangular_row(Tensor a, Tensor b, upper, adjoint, unitriangular):
@@ -412,7 +412,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
     """(L, info): as `cholesky`, with info (int32) 0, or the order of the first leading minor that is not positive-definite."""
     cdef Tensor a = square(A, "linalg.cholesky_ex")
     cdef Tensor info = FUNCTIONS["zeros"](batch_sizes(a), INT32)
-    return cholesky_ex_result(cholesky_any(a, upper, NULL if check_errors else <PyObject*> info), info)
+    return pair(cholesky_ex_result, cholesky_any(a, upper, NULL if check_errors else <PyObject*> info), info)
 
 
 def band(Tensor x, low, high):

@@ -7,7 +7,7 @@ from collections import namedtuple
 
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, reduce
-from .creation import eye, full, zeros
+from .creation import eye, full, zeros, zeros_code
 from .decompositions import eigh, eigvalsh, least_squares, lu_factor, permutation_matrix, svd, svdvals
 from .gradients import FUNCTIONS
 from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
@@ -73,10 +73,10 @@ def _largest(x, dim, keepdim):
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of matrices: "fro" (root of the sum of squares), "nuc" (sum of singular values), 2, -2 (largest, smallest singular value),
     1, -1 (largest, smallest sum of a column of |A|), inf, -inf (of a row)."""
+    if ord == "fro" and dtype is None and dim == (-2, -1) and isinstance(A, Tensor) and A.is_floating_point() and A.ndim == 2:
+        return reduce.norm(A, 2, None, keepdim)
     name = "linalg.matrix_norm"
     A = _floats(A, name, dtype)
-    if ord == "fro" and A.ndim == 2 and dim == (-2, -1):
-        return reduce.norm(A, 2, None, keepdim)
     rows, cols = _two_dims(A, dim, name)
     if ord == "fro":
         return reduce.norm(A, 2, (rows, cols), keepdim)
@@ -170,7 +170,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     if tol is not None:
         atol, rtol = tol, 0.0 if rtol is None else rtol
     if not A.numel():
-        return zeros(A.shape[:-2], dtype=FUNCTIONS["zeros"]((), 2).dtype)
+        return zeros(A.shape[:-2], dtype=zeros_code((), 2).dtype)
     s = elementwise.abs(eigvalsh(A)) if hermitian else svdvals(A)
     return (s > _cutoff(s, A.shape, atol, rtol)).sum(-1)
 
@@ -203,11 +203,10 @@ def lstsq(A, B, rcond=None, *, driver=None):
     if rcond is None:
         rcond = max(m, n) * (1.1920929e-07 if A.dtype.name == "float32" else 2.220446049250313e-16)
     x, rank, s = least_squares(A, b, float(rcond), {"gels": 0, None: 1, "gelsy": 1}.get(driver, 2))
-    residuals = zeros((0,), dtype=A.dtype)
+    residuals = none = zeros_code((0,), A.dtype.code)
     if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or not rank.numel() or rank.amin().item() == n):
         residuals = elementwise.square(matmul(A, x) - b).sum(-2)
-    none = FUNCTIONS["zeros"]((0,), A.dtype.code)
-    return lstsq_result(squeeze(x, -1) if vector else x, residuals, FUNCTIONS["zeros"]((0,), 2) if driver == "gels" else rank,
+    return lstsq_result(squeeze(x, -1) if vector else x, residuals, zeros_code((0,), 2) if driver == "gels" else rank,
                         none if s is None else s)
 
 
@@ -224,7 +223,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     LU_data = matrix_input(LU_data, "lu_unpack")
     m, n = LU_data.shape[-2:]
     k = min(m, n)
-    nothing = FUNCTIONS["zeros"]((0,), LU_data.dtype.code)
+    nothing = zeros_code((0,), LU_data.dtype.code)
     p, lower, upper = nothing, nothing, nothing
     if unpack_pivots:
         if LU_pivots.dtype.name != "int32":
@@ -270,7 +269,7 @@ def cholesky_inverse(L, upper=False):
 
 def matrix_power(A, n):
     """A to the power of an integer n, by squaring; of the inverse where n is negative."""
-    if not isinstance(n, int) or isinstance(n, bool):
+    if type(n) is not int and (not isinstance(n, int) or isinstance(n, bool)):
         raise TypeError(f"linalg.matrix_power: expected an integer n, got {type(n).__name__}")
     A = matrix_input(A, "linalg.matrix_power", True)
     if n == 0:
@@ -279,14 +278,14 @@ def matrix_power(A, n):
         A, n = inv(A), -n
     elif n == 1:
         return A.clone()
-    out = None
-    while True:
+    while not n & 1:
+        A, n = matmul(A, A), n >> 1
+    out = A
+    while n > 1:
+        A, n = matmul(A, A), n >> 1
         if n & 1:
-            out = A if out is None else matmul(out, A)
-        n >>= 1
-        if not n:
-            return out
-        A = matmul(A, A)
+            out = matmul(out, A)
+    return out
 
 
 def tensorinv(A, ind=2):

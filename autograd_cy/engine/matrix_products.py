@@ -12,7 +12,7 @@ from .elementwise import mul
 from .joins import stack
 from .named_products import addmm, bmm, cross_rows, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
 from .products import matmul
-from .reduce import norm
+from .reduce import mean, norm
 from .choose import where
 from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
@@ -51,11 +51,16 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     m, n = input.ndim, other.ndim
     if not m or not n:
         return input * other
-    if input.shape[-1] != other.shape[-1]:
-        raise ShapeError(f"inner: the last dimensions of shapes {tuple(input.shape)} and {tuple(other.shape)} differ")
-    if n == 1:
-        return dot(input, other) if m == 1 else matmul(input, other)
-    return matmul(input, other.mT) if n == 2 else tensordot(input, other, ((-1,), (-1,)))
+    try:
+        if n == 2:
+            return matmul(input, other.mT)
+        if n == 1:
+            return dot(input, other) if m == 1 else matmul(input, other)
+        if input.shape[-1] == other.shape[-1]:
+            return tensordot(input, other, ((-1,), (-1,)))
+    except ShapeError:
+        pass
+    raise ShapeError(f"inner: the last dimensions of shapes {tuple(input.shape)} and {tuple(other.shape)} differ")
 
 
 ger = outer
@@ -63,8 +68,9 @@ ger = outer
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of x * y along `dim`; other dimensions broadcast."""
-    _need("linalg.vecdot", x, y)
-    return mul(x, y).sum(dim)
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        _need("linalg.vecdot", x, y)
+    return (x * y).sum(dim)
 
 
 # ---- beta * input + alpha * product
@@ -97,15 +103,24 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
 # ---- chains, axes
 
 @lru_cache
-def _cheapest(*sizes):
-    """split[i, j]: where the chain of matrices i to j is best divided; matrix i has sizes[i] rows and sizes[i + 1] columns."""
+def _cheapest(sizes):
+    """Which products to make, where the chain costs least: pairs of numbers, of the matrices given and then of the products so far. Matrix
+    i has sizes[i] rows and sizes[i + 1] columns."""
     n = len(sizes) - 1
-    cost, split = {(i, i): 0 for i in range(n)}, {}
+    cost, split, order = {(i, i): 0 for i in range(n)}, {}, []
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
             cost[i, j], split[i, j] = min((cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
-    return split
+
+    def product(i, j):
+        if i == j:
+            return i
+        order.append((product(i, split[i, j]), product(split[i, j] + 1, j)))
+        return n + len(order) - 1
+
+    product(0, n - 1)
+    return order
 
 
 def multi_dot(tensors) -> Tensor:
@@ -113,25 +128,24 @@ def multi_dot(tensors) -> Tensor:
 
     Raises ValueError for fewer than two, and where shapes do not fit.
     """
-    tensors = list(tensors)
-    if len(tensors) < 2:
-        raise ShapeError(f"linalg.multi_dot: expected at least 2 tensors but got {len(tensors)}")
-    _need("linalg.multi_dot", *tensors)
     given = tuple(tensors)
-    first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if len(given) < 2:
+        raise ShapeError(f"linalg.multi_dot: expected at least 2 tensors but got {len(given)}")
+    _need("linalg.multi_dot", *given)
+    made, sizes = list(given), ()
+    first, last = given[0].ndim == 1, given[-1].ndim == 1
     if first:
-        tensors[0] = unsqueeze(tensors[0], 0)
+        made[0] = unsqueeze(made[0], 0)
     if last:
-        tensors[-1] = unsqueeze(tensors[-1], 1)
-    if any(x.ndim != 2 for x in tensors) or any(a.shape[1] != b.shape[0] for a, b in zip(tensors, tensors[1:], strict=False)):
-        raise ShapeError(f"linalg.multi_dot: expected matrices (a vector at either end) that fit, got shapes "
-                         f"{', '.join(str(tuple(x.shape)) for x in given)}")
-    split = _cheapest(*[x.shape[0] for x in tensors], tensors[-1].shape[1])
-
-    def product(i, j):
-        return tensors[i] if i == j else matmul(product(i, split[i, j]), product(split[i, j] + 1, j))
-
-    out = product(0, len(tensors) - 1)
+        made[-1] = unsqueeze(made[-1], 1)
+    for x in made:
+        if x.ndim != 2 or sizes and sizes[-1] != x.shape[0]:
+            raise ShapeError(f"linalg.multi_dot: expected matrices (a vector at either end) that fit, got shapes "
+                             f"{', '.join(str(tuple(x.shape)) for x in given)}")
+        sizes = (*sizes[:-1], *x.shape)
+    for i, j in _cheapest(sizes):
+        made.append(matmul(made[i], made[j]))
+    out = made[-1]
     if last:
         out = squeeze(out, 1)
     return squeeze(out, 0) if first else out
@@ -141,7 +155,9 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, in the order that costs least."""
     if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
         matrices = tuple(matrices[0])
-    _dims("chain_matmul", *[(x, 2) for x in matrices])
+    for x in matrices:
+        if not isinstance(x, Tensor) or x.ndim != 2:
+            _dims("chain_matmul", *[(x, 2) for x in matrices])
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
@@ -155,8 +171,11 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
     if not isinstance(dims, int):
         ours, theirs = dims
         dims = _ints(ours), _ints(theirs)
+    m, n = a.ndim, b.ndim
+    if m == 2 == n and (dims == 1 or dims == ((1,), (0,))) and a.dtype is b.dtype and a.shape[1] == b.shape[0] and a.is_floating_point():
+        return matmul(a, b)
     try:
-        return einsum(_tensordot_equation(a.ndim, b.ndim, dims), a, b)
+        return einsum(_tensordot_equation(m, n, dims), a, b)
     except ShapeError:
         raise ShapeError(f"tensordot: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit for dims={dims}") from None
 
@@ -198,7 +217,7 @@ def vander(x: Tensor, N=None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements, in columns: from N - 1 to 0, or increasing. N: as many as there are elements."""
     _dims("vander", (x, 1))
     powers = linalg_vander(x, N=N, name="vander")
-    return powers if increasing else powers.flip(-1) if hasattr(powers, "flip") else powers[..., ::-1]
+    return powers if increasing else powers.flip(-1)
 
 
 def linalg_vander(x: Tensor, *, N=None, name="linalg.vander") -> Tensor:
@@ -263,17 +282,18 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
     """The covariances of variables (rows) over observations (columns): divided by the (weighted) number of observations minus
     `correction`. fweights are how often each observation counts, aweights its weight. One variable gives a number.
     """
-    _need("cov", input)
+    if not isinstance(input, Tensor):
+        _need("cov", input)
     if input.ndim > 2:
         raise ShapeError(f"cov: expected at most 2 dimensions, got shape {tuple(input.shape)}")
     x = input if input.ndim == 2 else reshape(input, (1, input.numel()))
     if not x.is_floating_point():
         x = x.float()
-    n = x.shape[1]
+    m, n = x.shape
     if fweights is None and aweights is None:
-        centred = x - x.mean(1, True)
-        out = matmul(centred, centred.mT) / float(max(n - correction, 0))
-        return out if x.shape[0] != 1 else reshape(out, ())
+        centred = x - mean(x, 1, True)
+        out = matmul(centred, centred.mT) / float(n - correction if n > correction else 0)
+        return out if m != 1 else reshape(out, ())
     weights = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is None:
@@ -284,19 +304,20 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
             raise RuntimeError(f"cov: expected fweights to have an integral dtype, got {given.dtype.name}")
         weights = given.to(x.dtype) if weights is None else weights * given
     total = weights.sum()
-    mean = (x * weights).sum(1, True) / total
+    middle = (x * weights).sum(1, True) / total
     if aweights is None or correction == 0:
         freedom = total - correction
     else:
         freedom = total - correction * (weights * aweights).sum() / total
-    centred = x - mean
+    centred = x - middle
     out = matmul(centred * weights, centred.mT) / freedom.clamp(min=0)
-    return out if x.shape[0] != 1 else reshape(out, ())
+    return out if m != 1 else reshape(out, ())
 
 
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables (rows) over observations (columns), clipped to [-1, 1]."""
-    _need("corrcoef", input)
+    if not isinstance(input, Tensor):
+        _need("corrcoef", input)
     c = cov(input)
     if not c.ndim:
         return c / c
@@ -310,31 +331,31 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross products along a dimension of size 3; other dimensions broadcast."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         _need("linalg.cross", input, other)
-    if input.ndim != other.ndim:
-        raise ShapeError(f"linalg.cross: inputs must have the same number of dimensions, got shapes {tuple(input.shape)} and "
-                         f"{tuple(other.shape)}")
+    ours, theirs, ndim = input.shape, other.shape, input.ndim
+    if len(theirs) != ndim:
+        raise ShapeError(f"linalg.cross: inputs must have the same number of dimensions, got shapes {tuple(ours)} and {tuple(theirs)}")
     axis = _axis(dim, input, "linalg.cross")
-    ours, theirs = input.shape, other.shape
     if ours[axis] != 3 or theirs[axis] != 3:
-        raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3, got shapes {tuple(input.shape)} and "
-                         f"{tuple(other.shape)}")
+        raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3, got shapes {tuple(ours)} and {tuple(theirs)}")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"linalg.cross: inputs must have one dtype, got {input.dtype.name} and {other.dtype.name}")
-    a, b = (input, other) if axis == input.ndim - 1 else (movedim(input, axis, -1), movedim(other, axis, -1))
     if ours != theirs:
-        shape = [m if n == 1 else n for m, n in zip(a.shape, b.shape, strict=True)]
-        a, b = expand(a, shape), expand(b, shape)
-    out = cross_rows(a, b)
-    return out if axis == input.ndim - 1 else movedim(out, -1, axis)
+        shape = [m if n == 1 else n for m, n in zip(ours, theirs, strict=True)]
+        input, other = expand(input, shape), expand(other, shape)
+    if axis == ndim - 1:
+        return cross_rows(input, other)
+    return movedim(cross_rows(movedim(input, axis, -1), movedim(other, axis, -1)), -1, axis)
 
 
 def cross(input: Tensor, other: Tensor, dim=None) -> Tensor:
     """The cross products along `dim`, or the first dimension of size 3."""
-    _need("cross", input, other)
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        _need("cross", input, other)
     if dim is None:
-        if 3 not in input.shape:
-            raise ShapeError(f"cross: no dimension of size 3 in shape {tuple(input.shape)}")
-        dim = list(input.shape).index(3)
+        sizes = input.shape
+        if 3 not in sizes:
+            raise ShapeError(f"cross: no dimension of size 3 in shape {tuple(sizes)}")
+        dim = sizes.index(3)
     return linalg_cross(input, other, dim=dim)
 
 

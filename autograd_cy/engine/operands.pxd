@@ -31,4 +31,9 @@ cdef int default_dtype() noexcept
 # Any tensor-like: tensor, number, NumPy array or scalar, list. A new reference.
 cdef PyObject* as_operand_tensor(PyObject* o, int like_dtype) except NULL
 cdef void write_number(Operand_* x, int dtype, char* place) noexcept
+# Operands of few elements, put where a plain loop reads them.
+cdef void repeat_value(const char* value, int itemsize, Py_ssize_t n, char* place) noexcept
+# The elements of t as they lie in a contiguous layout that is not empty and to which t broadcasts.
+cdef void lay_out(Tensor t, Layout* full, char* place) noexcept
+cdef bint broadcasts_to(Layout* a, Layout* full) noexcept nogil
 cdef str dtype_name(int dtype)

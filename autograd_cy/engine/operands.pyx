@@ -132,6 +132,58 @@ cdef int read_numpy_scalar(object x, Operand_* operand) except -1:
     return 0
 
 
+# ---- operands of few elements, put where a plain loop reads them
+
+cdef void take_strided(const char* data, Py_ssize_t step, int itemsize, Py_ssize_t n, char* place) noexcept nogil:
+    cdef Py_ssize_t i
+    if itemsize == 4:
+        for i in range(n):
+            (<int*> place)[i] = (<const int*> data)[i * step]
+    elif itemsize == 8:
+        for i in range(n):
+            (<long long*> place)[i] = (<const long long*> data)[i * step]
+    else:
+        for i in range(n):
+            place[i] = data[i * step]
+
+
+cdef void repeat_value(const char* value, int itemsize, Py_ssize_t n, char* place) noexcept:
+    take_strided(value, 0, itemsize, n, place)
+
+
+cdef bint broadcasts_to(Layout* a, Layout* full) noexcept nogil:
+    cdef int d, lead = full.ndim - a.ndim
+    for d in range(a.ndim):
+        if lead < 0 or a.dims[d] != full.dims[lead + d] and a.dims[d] != 1:
+            return False
+    return True
+
+
+cdef void lay_out(Tensor t, Layout* full, char* place) noexcept:
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t counter[MAX_NDIM]
+    cdef const char* data = t.data
+    cdef int itemsize = itemsize_of(t.dtype_), d, last = full.ndim - 1
+    if last < 0:
+        repeat_value(data, itemsize, 1, place)
+        return
+    broadcast_strides(t.layout, full, steps)
+    for d in range(last):
+        counter[d] = 0
+    while True:
+        take_strided(data, steps[last], itemsize, full.dims[last], place)
+        place += full.dims[last] * itemsize
+        for d in range(last - 1, -1, -1):
+            counter[d] += 1
+            data += steps[d] * itemsize
+            if counter[d] < full.dims[d]:
+                break
+            data -= steps[d] * full.dims[d] * itemsize
+            counter[d] = 0
+        else:
+            return
+
+
 cdef void write_number(Operand_* x, int dtype, char* place) noexcept:
     if dtype == FLOAT32:
         (<float*> place)[0] = <float> x.number

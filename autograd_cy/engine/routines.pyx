@@ -14,6 +14,8 @@ from autograd_cy.kernels.table cimport MAX_ARRAYS, Array, K, routines
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_error, routine_number
 
+cdef dict numbers_of_routines = {}        # of those that were called by name
+
 
 cdef int row_number(str name) except -1:
     return OPCODES[name]
@@ -66,14 +68,18 @@ def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
     cdef PyObject* given[MAX_ARRAYS]
     cdef Py_ssize_t integers[64]
     cdef double floats[32]
-    cdef int number = routine_number(name)
-    cdef int k
-    if len(tensors) != <Py_ssize_t> strlen(routines[number].roles) or len(ints) > 64 or len(numbers) > 32:
-        raise ValueError(f"{name}: a routine of {strlen(routines[number].roles)} arrays was given {len(tensors)}")
-    for k, tensor in enumerate(tensors):
-        given[k] = NULL if tensor is None else <PyObject*> (<Tensor?> tensor)
-    for k, value in enumerate(ints):
-        integers[k] = value
-    for k, value in enumerate(numbers):
-        floats[k] = value
+    cdef Py_ssize_t k, n = len(tensors)
+    cdef int number
+    found = numbers_of_routines.get(name)
+    if found is None:
+        found = numbers_of_routines[name] = routine_number(name)
+    number = found
+    if n != <Py_ssize_t> strlen(routines[number].roles) or len(ints) > 64 or len(numbers) > 32:
+        raise ValueError(f"{name}: a routine of {strlen(routines[number].roles)} arrays was given {n}")
+    for k in range(n):
+        given[k] = NULL if tensors[k] is None else <PyObject*> (<Tensor?> tensors[k])
+    for k in range(len(ints)):
+        integers[k] = ints[k]
+    for k in range(len(numbers)):
+        floats[k] = numbers[k]
     run_routine(number, given, <int> len(ints), integers, <int> len(numbers), floats)

@@ -6,12 +6,15 @@
 from collections import namedtuple
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport converted, default_dtype
-from autograd_cy.engine.record cimport any_wants_grad, record
+from autograd_cy.engine.operands cimport contiguous_of, converted, default_dtype
+from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport dims_of, either, input_of, keep_of, pair, reduced
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport axis_of
@@ -20,6 +23,7 @@ from autograd_cy.kernels.table cimport REDUCE_SUM
 
 from autograd_cy.array.errors import DTypeError
 from autograd_cy.engine.copies import copy_
+from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.reduce import ValuesIndices, amax, amin, mean, nansum, std, var
 from autograd_cy.engine.shape import convert
 
@@ -29,7 +33,7 @@ cdef int LOGCUMSUMEXP = row_number("logcumsumexp"), RECURRENCE = row_number("rec
 cdef int EQ = row_number("eq"), DIV = row_number("div")
 cdef int RUN_SUM = routine_of("scans.running_sum"), RUN_PRODUCT = routine_of("scans.running_product")
 cdef int RUN_EXTREME = routine_of("scans.running_extreme"), RUN_LOGSUMEXP = routine_of("scans.running_logsumexp")
-cdef int RUN_RECURRENCE = routine_of("scans.recurrence")
+cdef int RUN_RECURRENCE = routine_of("scans.recurrence"), REDUCED_BACK = routine_of("scans.reduced_back")
 
 MinMax = namedtuple("MinMax", ["min", "max"])
 
@@ -192,3 +196,53 @@ def recurrence(Tensor v, Tensor x, int dim, bint reverse):
         attrs = (dim, bool(reverse))
         record(RECURRENCE, <PyObject*> out, 2, tensors + 1, <PyObject*> attrs, NULL)
     return out
+
+
+# ---- the first derivatives of reductions of few elements over all dims, or neighbouring ones; of others, by their rules, whose loops
+# are made for the processor
+
+cdef enum:
+    SOME = 4096
+
+cdef dict REDUCTIONS = {}     # opcode -> kind, as in kernels/scans; the last is another extreme
+
+
+cdef int reduction_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    cdef Tensor x = own(unpack(node, 0, False)), g = <Tensor> grads[0], y = None, out, sums
+    cdef int kind = REDUCTIONS[node.opcode]
+    cdef tuple attrs = <tuple> node.attrs, dims = attrs[1 if kind == 3 else 0]
+    cdef int i, n = <int> len(dims), first = dims[0] if n else 0
+    cdef PyObject* tensors[5]
+    cdef Py_ssize_t ints[4]
+    cdef double numbers[2]
+    if node.mask & 2:
+        y = own(unpack(node, 1, False))
+    if not x.layout.flags & CONTIGUOUS or not 0 < x.layout.numel <= SOME or n and dims[n - 1] != first + n - 1 or g.dtype_ != x.dtype_ \
+            or kind == 3 and attrs[0] != 2 or y is not None and not y.layout.flags & CONTIGUOUS:
+        value = rule_gradient(node, g)
+        Py_INCREF(value)
+        result[0] = <PyObject*> value
+        return 0
+    ints[0], ints[1], ints[2], ints[3] = kind if kind < 7 else 4, 1, 1, 1
+    for i in range(x.layout.ndim):
+        ints[1 if i < first else 2 if i < first + n else 3] *= x.layout.dims[i]
+    g = own(contiguous_of(g))
+    out = own(tensor_new(x.layout, x.dtype_))
+    tensors[0], tensors[1], tensors[2], tensors[4] = <PyObject*> out, <PyObject*> x, <PyObject*> g, NULL
+    tensors[3] = NULL if y is None else <PyObject*> y
+    if kind < 2:
+        sums = own(reduced(REDUCE_SUM, x, dims, True, 0))
+        tensors[4] = <PyObject*> sums
+        numbers[1] = <double> ints[2]
+        numbers[0] = numbers[1] - <double> attrs[2]
+        numbers[0] = (2. - kind) / (numbers[0] if numbers[0] > 0 else 0.)
+    run_routine(REDUCED_BACK, tensors, 4, ints, 2, numbers)
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+for name in ("var", "std", "logsumexp", "norm", "amax", "nansum", "prod", "amin"):
+    REDUCTIONS[row_number(name)] = len(REDUCTIONS)
+    backwards[row_number(name)] = reduction_backward
+del name

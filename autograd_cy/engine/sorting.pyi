@@ -2,7 +2,7 @@
 #
 # Relies on tensor.pyi and reduce.pyi. __init__.pyi and users' type checkers rely on it.
 
-from typing import overload
+from typing import Any, overload
 
 from .reduce import ValuesIndices
 from .tensor import Tensor, _Operand
@@ -30,6 +30,7 @@ def nanmedian(input: Tensor, dim: int, keepdim: bool = False, *, axis: None = No
 @overload
 def nanmedian(input: Tensor, dim: None = None, keepdim: bool = False, *, axis: int, keepdims: bool | None = None) -> ValuesIndices: ...
 def sorted_values(x: Tensor) -> Tensor: ...
+def quantile_row(x: Tensor, axis: int, q: Any, mode: int, skip: Any) -> Tensor: ...
 def searchsorted(
     sorted_sequence: Tensor, input: _Operand, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Tensor | None = None

@@ -29,6 +29,7 @@ from autograd_cy.engine.shape import convert
 
 cdef int SORT = row_number("sort"), TOPK = row_number("topk"), KTHVALUE = row_number("kthvalue"), MEDIAN = row_number("median")
 cdef int NANMEDIAN = row_number("nanmedian"), MODE = row_number("mode"), MEDIAN_OF_ALL = row_number("median_of_all")
+cdef int QUANTILE = row_number("quantile"), QUANTILE_ROUTINE = routine_of("sorting.quantile")
 cdef int MAX = row_number("max"), MIN = row_number("min")
 cdef int PLACED = routine_of("sorting.placed"), ALONG = routine_of("sorting.along"), SEARCH = routine_of("counting.search")
 
@@ -213,6 +214,30 @@ def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None):
     cdef int where = filled_axis(x, dim if axis is None else axis, "mode")
     cdef bint keep = bool(keep_of(keepdim, keepdims)) or x.layout.ndim == 0
     return along(MODE, TASK_MODE, x, where, 1, keep, False, 0, (where, keep))
+
+
+# ---- quantiles
+
+def quantile_row(Tensor x, int axis, q, int mode, bint skip):
+    """The row itself, of statistics.quantile: q, a number or a contiguous tensor of one dimension, becomes the dimension `axis`."""
+    cdef bint several = isinstance(q, Tensor)
+    cdef Py_ssize_t n = (<Tensor> q).layout.numel if several else 1
+    cdef double level = 0 if several else q
+    cdef Tensor order = along(SORT, TASK_SORT, x, axis, size_along(x, axis), True, False, 0, None, True)
+    cdef Tensor values = resized(x, axis, n, True, x.dtype_)
+    cdef PyObject* tensors[6]
+    cdef Py_ssize_t ints[3]
+    ints[0], ints[1], ints[2] = axis, mode, skip
+    tensors[0], tensors[1], tensors[2], tensors[3] = <PyObject*> values, NULL, <PyObject*> order, <PyObject*> x
+    tensors[4], tensors[5], aux = <PyObject*> q if several else NULL, NULL, None
+    if any_wants_grad(1, tensors + 3):
+        aux = (resized(x, axis, 2 * n, True, INT64), resized(x, axis, 2 * n, True, x.dtype_))
+        tensors[1], tensors[5] = <PyObject*> (<tuple> aux)[0], <PyObject*> (<tuple> aux)[1]
+    run_routine(QUANTILE_ROUTINE, tensors, 3, ints, 1, &level)
+    if aux is not None:
+        attrs = (axis, q, mode, skip)
+        record(QUANTILE, <PyObject*> values, 1, tensors + 3, <PyObject*> attrs, <PyObject*> aux)
+    return values
 
 
 # ---- binary search

@@ -5,20 +5,17 @@ functions.
 """
 
 from collections import namedtuple
-from ctypes import c_float
 
 from ..array.dtypes import bool as bool_dtype
-from ..array.dtypes import float64, int64
+from ..array.dtypes import int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
-from .choose import where
-from .creation import as_tensor, escapes, full, full_like, zeros, zeros_code
-from .gather import gather
+from .creation import as_tensor, escapes, full, zeros, zeros_code
 from .index import nonzero
 from .routines import call_routine
 from .tensor import Tensor
 
-_range_of = range             # histogram has an argument of this name
+INF = float("inf")
 Histogram = namedtuple("Histogram", ["hist", "bin_edges"])
 
 
@@ -47,7 +44,9 @@ def _axis(x, dim, name):
 def _flat(x):
     """In one dimension, contiguous; no history."""
     x = x.detach()
-    return shape.contiguous_tensor(x if x.ndim == 1 else shape.reshape(x, -1))
+    if x.ndim != 1:
+        x = shape.reshape(x, -1)
+    return x if x.is_contiguous() else shape.contiguous_tensor(x)
 
 
 # ---- reductions
@@ -61,7 +60,7 @@ def count_nonzero(input, dim=None):
 
 # ---- quantiles
 
-_BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
+_BETWEEN = {"linear": 0, "lower": 1, "higher": 2, "midpoint": 3, "nearest": 4}
 
 
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
@@ -79,97 +78,55 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
 
 
 def _quantile(x, q, dim, keepdim, interpolation, skip, name):
-    _floats(x, name)
-    single = not isinstance(q, Tensor)
-    if interpolation not in _BETWEEN:
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        _floats(x, name)
+    mode = _BETWEEN.get(interpolation)
+    if mode is None:
         raise ShapeError(f"{name}: interpolation must be one of {', '.join(_BETWEEN)}, got {interpolation!r}")
-    if single:
-        if not 0 <= q <= 1:
-            raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
-        if interpolation == "linear" and not skip and x.ndim and x.numel():
-            return _one_quantile(x, q, None if dim is None else _axis(x, dim, name), keepdim)
-        levels = full((1,), q, dtype=x.dtype)
-    else:
-        if q.ndim > 1 or q.dtype != x.dtype:
+    single = True
+    if isinstance(q, Tensor):
+        if q.ndim > 1 or q.dtype is not x.dtype:
             raise DTypeError(f"{name}: q must be a number or a tensor of at most one dimension of dtype {x.dtype.name}, "
                              f"got shape {q.shape} of {q.dtype.name}")
-        single, levels = q.ndim == 0, q.detach().reshape(-1)
-    ndim = x.ndim
+        single, q = q.ndim == 0, _flat(q)
+    elif not 0 <= q <= 1:
+        raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
     if not x.numel():
         raise ShapeError(f"{name}: the input of shape {x.shape} is empty")
-    if dim is None:
-        rows, axis = shape.reshape(x, (-1,)), 0
-    else:
-        axis = _axis(x, dim, name) if ndim else sorting.argsort(x, dim).ndim
-        rows = shape.movedim(x, axis, -1) if ndim else shape.reshape(x, (1,))
-    n = rows.shape[-1]
-    ordered = sorting.sort(rows, -1)[0]
-    plain = ordered.detach()
-    if skip:
-        last = (reduce.sum(elementwise.eq(plain, plain), -1, True).to(x.dtype) - 1).clamp(min=0)
-        ranks = levels * last
-    else:
-        ranks = where(elementwise.ne(plain[..., n - 1:], plain[..., n - 1:]), n - 1, levels * (n - 1))
-    if interpolation == "lower":
-        ranks = elementwise.floor(ranks)
-    elif interpolation == "higher":
-        ranks = elementwise.ceil(ranks)
-    elif interpolation == "nearest":
-        ranks = elementwise.round(ranks)
-    below = ranks.long()
-    result = gather(ordered, -1, below)
-    if interpolation in ("linear", "midpoint"):
-        above = elementwise.ceil(ranks).long()
-        weight = 0.5 if interpolation == "midpoint" else ranks - below
-        upper = gather(ordered, -1, above)
-        if interpolation == "midpoint":
-            weight = where(elementwise.eq(above, below), 0.0, full_like(ranks, 0.5))
-        both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
-        result = where(both, result, elementwise.lerp(result, upper, weight))     # inf - inf is NaN
-    # (..., q) becomes (q, ...), with the reduced dimension back in its place where it is to be kept
+    ndim = x.ndim
+    if dim is not None and ndim:
+        axis = dim if 0 <= dim < ndim else _axis(x, dim, name)
+        result = sorting.quantile_row(x, axis, q, mode, skip)
+        if keepdim:
+            return result if single else shape.unsqueeze(shape.movedim(result, axis, 0), axis + 1)
+        return shape.squeeze(result, axis) if single else shape.movedim(result, axis, 0)
+    if dim is not None:
+        sorting.argsort(x, dim)               # a dim out of range is an error
+    result = sorting.quantile_row(x if ndim == 1 else shape.reshape(x, -1), 0, q, mode, skip)
     if keepdim and ndim:
-        result = shape.reshape(result, (1,) * ndim + (-1,)) if dim is None else shape.unsqueeze(result, axis)
-    return shape.squeeze(result, -1) if single else shape.movedim(result, -1, 0)
-
-
-def _one_quantile(x, q, axis, keepdim):
-    """Of one number q, between two elements."""
-    rows, at = (x, axis) if axis is not None else (shape.reshape(x, -1), 0)
-    last = rows.shape[at] - 1
-    rank = q * last if x.dtype is float64 else min(c_float(c_float(q).value * last).value, last)       # as the dtype has it
-    below = int(rank)
-    ordered = sorting.sort(rows, at)[0]
-    result = shape.select(ordered, at, below)
-    if rank > below:
-        upper = shape.select(ordered, at, below + 1)
-        both = elementwise.logical_and(elementwise.eq(result, upper), elementwise.isinf(upper))
-        result = where(both, result, elementwise.lerp(result, upper, rank - below))       # inf - inf is NaN
-    largest = shape.select(ordered, at, last)
-    result = where(elementwise.eq(largest, largest), result, largest)
-    if not keepdim:
-        return result
-    return shape.unsqueeze(result, at) if axis is not None else shape.reshape(result, (1,) * x.ndim)
+        return shape.reshape(result, (1,) * ndim if single else (-1,) + (1,) * ndim)
+    return shape.squeeze(result, 0) if single else result
 
 
 # ---- distinct values
 
 
-def _runs(x, values, want_starts, want_runs, order=None):
-    """The runs of equal elements of a flat tensor: how many, their starts, and the run of each element. Their values go to `values`,
-    which may be x itself."""
-    n = x.numel()
-    starts = zeros_code((n + 1,), 2) if want_starts else None
-    runs = zeros_code((n,), 2) if want_runs else None
+def _runs(flat, values, return_inverse, return_counts, order, x):
+    """The values of the runs of equal elements of a flat tensor, where order says what x was sorted by; they go to `values`, which may
+    be `flat` itself. Then, where wanted, the run of each element, and the lengths of the runs."""
+    n = flat.numel()
+    starts = zeros_code((n + 1,), 2) if return_counts else None
+    runs = zeros_code((n,), 2) if return_inverse else None
     found = zeros_code((), 2)
-    call_routine("counting.runs", (values, starts, runs, found, x, order))
-    return found.item(), starts, runs
-
-
-def _shortened(x, n):
-    """The first n elements, in memory of their own where that is much less."""
-    if n == x.numel():
-        return x
-    return shape.clone(x[:n]) if 2 * n < x.numel() else x[:n].detach()
+    call_routine("counting.runs", (values, starts, runs, found, flat, order))
+    found = found.item()
+    if found < n:                             # in memory of their own where they are much fewer
+        values = shape.narrow(values, 0, 0, found)
+        values = shape.clone(values) if 2 * found < n else values.detach()
+    if starts is runs:
+        return values
+    return _chosen(values, None if runs is None else shape.reshape(runs, x.shape),
+                   None if starts is None else shape.narrow(starts, 0, 1, found) - shape.narrow(starts, 0, 0, found))
 
 
 def _chosen(values, runs, counts):
@@ -183,34 +140,26 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return_inverse: also, for each element (slice), which of them it is. return_counts: also how often each occurs. Its size depends on
     values: an error in a captured step.
     """
-    x = _tensor(input, "unique").detach()
+    x = input.detach() if isinstance(input, Tensor) else _tensor(input, "unique")
     escapes("unique()")
     if dim is not None:
         return _unique_slices(x, dim, return_inverse, return_counts, True, "unique")
-    flat = _flat(x)
-    if not (return_inverse or return_counts):
-        flat = sorting.sorted_values(flat)
-        return _shortened(flat, _runs(flat, flat, False, False)[0])
+    flat, order = x if x.ndim == 1 else shape.reshape(x, -1), None
     if return_inverse:
         flat, order = sorting.sort(flat, 0)
     else:
-        flat, order = sorting.sorted_values(flat), None
-    found, starts, runs = _runs(flat, flat, return_counts, return_inverse, order)
-    return _chosen(_shortened(flat, found), runs.reshape(x.shape) if return_inverse else None,
-                   diff(starts[:found + 1]) if return_counts else None)
+        flat = sorting.sorted_values(flat)
+    return _runs(flat, flat, return_inverse, return_counts, order, x)
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The first element of every run of equal ones; or, along `dim`, of equal slices. As `unique`, without sorting."""
-    x = _tensor(input, "unique_consecutive").detach()
+    x = input.detach() if isinstance(input, Tensor) else _tensor(input, "unique_consecutive")
     escapes("unique_consecutive()")
     if dim is not None:
         return _unique_slices(x, dim, return_inverse, return_counts, False, "unique_consecutive")
     flat = _flat(x)
-    values = zeros_code(flat.shape, x.dtype.code)
-    found, starts, runs = _runs(flat, values, return_counts, return_inverse)
-    return _chosen(_shortened(values, found), runs.reshape(x.shape) if return_inverse else None,
-                   diff(starts[:found + 1]) if return_counts else None)
+    return _runs(flat, zeros_code((flat.numel(),), x.dtype.code), return_inverse, return_counts, None, x)
 
 
 def _unique_slices(x, dim, return_inverse, return_counts, ordered, name):
@@ -251,8 +200,8 @@ def bincount(input, weights=None, minlength=0):
 
     Its size depends on values: an error in a captured step. RuntimeError where a number is negative, or shapes do not fit.
     """
-    x = _tensor(input, "bincount").detach()
-    if x.is_floating_point() or x.dtype is bool_dtype:
+    x = input if isinstance(input, Tensor) else _tensor(input, "bincount")
+    if x.dtype is not int64 and (x.is_floating_point() or x.dtype is bool_dtype):
         raise DTypeError(f"bincount: expected integers, got {x.dtype.name}")
     if minlength < 0:
         raise ShapeError(f"bincount: minlength should be >= 0, got {minlength}")
@@ -263,9 +212,9 @@ def bincount(input, weights=None, minlength=0):
     size = minlength
     x = shape.contiguous_tensor(x if x.dtype is int64 else x.long())
     if x.numel():
-        if reduce.amin(x).item() < 0:
-            raise ShapeError("bincount: expected non-negative integers")
-        size = max(size, reduce.amax(x).item() + 1)
+        largest = reduce.amax(x).item()
+        if largest >= size:
+            size = largest + 1
     if weights is not None:
         weights = shape.contiguous_tensor(weights.detach() if weights.is_floating_point() else weights.double())
     out = zeros_code((size,), 2 if weights is None else weights.dtype.code)
@@ -281,7 +230,7 @@ def _range(x, low, high, name):
         return low, low + 1
     if low == high:
         low, high = reduce.amin(x).item(), reduce.amax(x).item()
-    if not abs(low) + abs(high) < float("inf"):
+    if not abs(low) + abs(high) < INF:
         raise ShapeError(f"{name}: range of [{low}, {high}] is not finite")
     return (low - 1, high + 1) if low == high else (low, high)
 
@@ -289,11 +238,12 @@ def _range(x, low, high, name):
 def histc(input, bins=100, min=0, max=0):
     """How many elements lie in each of `bins` bins of equal width from min to max (of the data, where both are equal); others and NaN
     do not count. In the input's dtype. RuntimeError unless it is floating point and the range finite."""
-    x = _flat(_floats(input, "histc"))
+    x = _flat(input if isinstance(input, Tensor) and input.is_floating_point() else _floats(input, "histc"))
     if bins <= 0:
         raise ShapeError(f"histc: bins must be > 0, got {bins}")
     out = zeros_code((bins,), x.dtype.code)
-    call_routine("counting.histogram", (out, x, None, None), (0,), _range(x, min, max, "histc"))
+    ends = (min, max) if min < max and max - min < INF else _range(x, min, max, "histc")
+    call_routine("counting.histogram", (out, x, None, None), (0,), ends)
     return out
 
 
@@ -332,12 +282,17 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each element is among the test elements (not: invert); one of both may be a number."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError(f"isin: expected a Tensor, got {type(elements).__name__} and {type(test_elements).__name__}")
-    a, b = as_tensor(elements).detach(), as_tensor(test_elements).detach()
-    if not b.numel():
+    a = elements if isinstance(elements, Tensor) else as_tensor(elements)
+    b = test_elements if isinstance(test_elements, Tensor) else as_tensor(test_elements)
+    n = b.numel()
+    if not n:
         found = zeros(a.shape, dtype=bool_dtype)
-    elif b.numel() == 1:
-        found = elementwise.eq(a, b.reshape(()))
+    elif n == 1:
+        found = elementwise.eq(a, shape.reshape(b, ()))
+    elif n * a.numel() <= 256 and a.ndim < 32:
+        found = reduce.any(elementwise.eq(shape.unsqueeze(a, -1), b if b.ndim == 1 else shape.reshape(b, -1)), -1)
     else:
+        a, b = a.detach(), b.detach()
         if a.dtype is not b.dtype:
             dtype = (a.reshape(-1)[:0] + b.reshape(-1)[:0]).dtype
             a, b = a.to(dtype), b.to(dtype)
@@ -359,13 +314,18 @@ def argwhere(input):
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th differences along `dim`: x_i+1 - x_i, n times over; of bools, whether they differ. prepend, append: joined to x before."""
-    x = _tensor(input, "diff")
-    axis = _axis(x, dim, "diff")
+    x = input if isinstance(input, Tensor) else _tensor(input, "diff")
+    ndim = x.ndim
+    axis = dim % ndim if ndim and -ndim <= dim < ndim else _axis(x, dim, "diff")
     if n < 0:
         raise ShapeError(f"diff: n must be non-negative, got {n}")
     if n and (prepend is not None or append is not None):
         x = joins.cat([part for part in (prepend, x, append) if part is not None], axis)
-    for size in _range_of(x.shape[axis] - 1, max(x.shape[axis] - 1 - n, -1), -1):
+    size = x.shape[axis]
+    n = n if n < size else size
+    while n:
+        n -= 1
+        size -= 1
         later, earlier = shape.narrow(x, axis, 1, size), shape.narrow(x, axis, 0, size)
         x = elementwise.ne(later, earlier) if x.dtype is bool_dtype else later - earlier
     return x

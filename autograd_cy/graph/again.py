@@ -73,7 +73,7 @@ MAY_LACK_BIAS = ("linear", "convolution", "convolution_input", "normalize_rows",
 FORWARD |= {name: _along(name) for name in ("sort", "topk", "kthvalue", "median", "nanmedian", "mode")} | {
     "cumsum": scans.cumulate, "cumprod": scans.cumprod, "logcumsumexp": scans.logcumsumexp, "recurrence": scans.recurrence,
     "cummax": lambda x, indices, dim: scans.cummax(x, dim).values, "cummin": lambda x, indices, dim: scans.cummin(x, dim).values,
-    "median_of_all": lambda x, skip: sorting.nanmedian(x) if skip else sorting.median(x),
+    "quantile": sorting.quantile_row, "median_of_all": lambda x, skip: sorting.nanmedian(x) if skip else sorting.median(x),
 }
 
 

@@ -120,10 +120,14 @@ cdef void count_into(real* out, const int64_t* x, const real* weights, Py_ssize_
 
 
 cdef Py_ssize_t bincount(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """out: how often each number from 0 on is in x (int64, contiguous, no number outside), or the sum of its weights."""
+    """out: how often each number from 0 on is in x (int64, contiguous, none too large), or the sum of its weights. The place of a
+    negative number is the status."""
     cdef const int64_t* x = <const int64_t*> arrays[1].data
     cdef int64_t* counts = <int64_t*> arrays[0].data
     cdef Py_ssize_t i, n = arrays[1].shape[0]
+    for i in range(n):
+        if x[i] < 0:
+            return i
     memset(arrays[0].data, 0, arrays[0].shape[0] * itemsize_of(arrays[0].dtype))
     if arrays[2].data == NULL:
         for i in range(n):
@@ -186,13 +190,9 @@ cdef Py_ssize_t edges(const Array* arrays, const Py_ssize_t* ints, const double*
     return -1
 
 
-def out_of_row(status, arrays, ints):
-    """The error of a sorter that is no order."""
-    return IndexError(f"searchsorted: element {status} of the sorter is out of range for rows of shape {arrays[2][2]}")
-
-
 add_routine("counting.runs", "wwwwrr", runs_of)
-add_routine("counting.bincount", "wrr", bincount)
+add_routine("counting.bincount", "wrr", bincount, (None, "bincount: expected non-negative integers"))
 add_routine("counting.histogram", "wrrr", histogram)
 add_routine("counting.edges", "w", edges)
-add_routine("counting.search", "wrrr", search, out_of_row)
+add_routine("counting.search", "wrrr", search, (
+    IndexError, "searchsorted: element {status} of the sorter is out of range for rows of shape {arrays[2][2]}"))

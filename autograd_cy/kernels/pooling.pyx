@@ -320,9 +320,7 @@ cdef Py_ssize_t put_planes(const Array* arrays, const Py_ssize_t* ints, const do
     return put[float](0, arrays, ints) if arrays[0].dtype == FLOAT32 else put[double](0, arrays, ints)
 
 
-def wrong_place(status, arrays, ints):
-    """The error of an index beyond its plane."""
-    return RuntimeError(f"max_unpool: the index of element {status} lies outside of its plane of {ints[1]} elements")
+cdef tuple OUTSIDE = (RuntimeError, "max_unpool: the index of element {status} lies outside of its plane of {ints[1]} elements")
 
 
 # ---- resampling along one dim: (before, n, after) and (before, m, after)
@@ -470,7 +468,7 @@ add_routine("pooling.max_values", "wr", max_values)
 add_routine("pooling.max", "wwr", max_pool)
 add_routine("pooling.average", "wr", average)
 add_routine("pooling.average_back", "wr", average_back)
-add_routine("pooling.take", "wrr", take_planes, wrong_place)
-add_routine("pooling.put", "wrr", put_planes, wrong_place)
+add_routine("pooling.take", "wrr", take_planes, OUTSIDE)
+add_routine("pooling.put", "wrr", put_planes, OUTSIDE)
 add_routine("pooling.resample", "wr", resample)
 add_routine("pooling.resample_back", "wr", resample_back)

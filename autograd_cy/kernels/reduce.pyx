@@ -17,7 +17,7 @@ from autograd_cy.kernels.reduce_fold cimport (ABS, DIVIDE, EXP, NONZERO, NOTHING
                                               fold_few_rows, levels_for)
 from autograd_cy.kernels.reduce_plan cimport Plan, advance_pair, each_row, make_plan, out_itemsize
 from autograd_cy.kernels.table cimport (REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX,
-                                        REDUCE_MEAN, REDUCE_MIN, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, K)
+                                        REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, K)
 
 cdef extern from "vecmath.h" nogil:
     float ag_log_f32(float x) noexcept
@@ -29,7 +29,24 @@ cdef extern from "vecmath.h" nogil:
 
 cdef enum:
     SCRATCH = 1536            # accumulators of scratch memory on the stack: 12 KB, threads may have stacks of 64 KB
+    FEW = 128                 # elements that are mapped on the stack
+    SHORT = 32
     MANY = 1024               # most columns accumulated at once (with scratch memory from the heap)
+
+
+cdef inline acc_t log_of(acc_t x) noexcept nogil:
+    if acc_t is float:
+        return ag_log_f32(x)
+    else:
+        return <acc_t> ag_log_f64(<double> x)
+
+
+cdef inline acc_t root_of(acc_t x) noexcept nogil:
+    """The root of a sum of squares; -1 where these lost bits, below the smallest normal number over the rounding error, or overflowed."""
+    if acc_t is float:
+        return sqrtf(x) if <float> 1e-30 < x < <float> 3e38 else -1
+    else:
+        return <acc_t> sqrt(<double> x) if 1e-290 < x < 1e308 else -1
 
 
 cdef void evaluate(const Plan* p, const char* x, Py_ssize_t w, acc_t* r, acc_t* by, acc_t* scratch,
@@ -39,7 +56,6 @@ cdef void evaluate(const Plan* p, const char* x, Py_ssize_t w, acc_t* r, acc_t* 
     cdef int kind = p.kind
     cdef double n = <double> p.count, q = p.param
     cdef bint again = False
-    cdef acc_t tiny, huge
     if kind == REDUCE_SUM:
         fold(p, x, w, OP_SUM, NOTHING, PLAIN, by, r, scratch, room)
     elif kind == REDUCE_PROD:
@@ -75,10 +91,7 @@ cdef void evaluate(const Plan* p, const char* x, Py_ssize_t w, acc_t* r, acc_t* 
                 by[j] = r[j] if isfinite(r[j]) else 0
             fold(p, x, w, OP_SUM, SUBTRACT, EXP, by, r, scratch, room)
             for j in range(w):
-                if acc_t is float:
-                    r[j] = ag_log_f32(r[j]) + by[j]
-                else:
-                    r[j] = ag_log_f64(r[j]) + by[j]
+                r[j] = log_of(r[j]) + by[j]
         elif p.count == 0:
             for j in range(w):
                 r[j] = 0
@@ -92,20 +105,9 @@ cdef void evaluate(const Plan* p, const char* x, Py_ssize_t w, acc_t* r, acc_t* 
             fold(p, x, w, OP_MIN, NOTHING, ABS, by, r, scratch, room)
         elif q == 2:
             fold(p, x, w, OP_SUM, NOTHING, SQUARE, by, r, scratch, room)
-            # Squares lose bits below `tiny` (the smallest normal number over the rounding error) and overflow above.
-            if acc_t is float:
-                tiny, huge = <acc_t> 1e-30, <acc_t> 3e38
-            else:
-                tiny, huge = <acc_t> 1e-290, <acc_t> 1e308
             for j in range(w):
-                if tiny < r[j] < huge:
-                    if acc_t is float:
-                        r[j] = sqrtf(r[j])
-                    else:
-                        r[j] = sqrt(r[j])
-                else:
-                    again = True
-                    r[j] = -1
+                r[j] = root_of(r[j])
+                again = again or r[j] < 0
             if again:
                 rescaled_norm(p, x, w, r, by, scratch, room)
         else:
@@ -295,6 +297,74 @@ cdef inline bint quick(int kind, int ndim, const Py_ssize_t* shape, const acc_t*
     return True
 
 
+cdef inline bint quick_mapped(int kind, int ndim, const Py_ssize_t* shape, const acc_t* x, const Py_ssize_t* x_strides, acc_t* out,
+                              const Py_ssize_t* out_strides, double q) noexcept nogil:
+    """As quick, the folds of `evaluate` that map elements: of all elements, contiguous rows or columns. False: not these, or not few."""
+    cdef acc_t mapped[FEW]
+    cdef acc_t by[FEW]
+    cdef Py_ssize_t n = 1, w = 1, i, j, at
+    cdef int d = ndim - 1
+    cdef bint columns = ndim == 2 and out_strides[0] == 0 and out_strides[1] == 1
+    cdef char* p[2]
+    if columns:
+        n = shape[0]
+        w = shape[1]
+        if x_strides[1] != 1 or x_strides[0] != w or n < 2 or w < 2:
+            return False
+    else:
+        while d >= 0 and (shape[d] == 1 or out_strides[d] == 0 and x_strides[d] == n):
+            n *= shape[d]
+            d -= 1
+        while d >= 0:
+            if shape[d] != 1 and (out_strides[d] != w or x_strides[d] != n * w):
+                return False
+            w *= shape[d]
+            d -= 1
+    if n * w == 0 or n * w > FEW or n > SHORT or kind == REDUCE_NORM and q != 2 or not columns and n >= 8 and w >= 8:
+        return False                               # (eight rows of eight and more are added in another order)
+    fold_short(OP_MAX if kind == REDUCE_LOGSUMEXP else OP_SUM, x, w, n, columns, by)
+    for i in range(w):
+        if kind == REDUCE_NORM:
+            by[i] = 0
+        elif kind == REDUCE_VAR:
+            by[i] = <acc_t> (by[i] / <double> n)
+        elif not isfinite(by[i]):
+            by[i] = 0
+        for j in range(n):
+            at = j * w + i if columns else i * n + j
+            mapped[at] = x[at] - by[i]
+            if kind != REDUCE_LOGSUMEXP:
+                mapped[at] *= mapped[at]
+    if kind == REDUCE_LOGSUMEXP:
+        p[0] = p[1] = <char*> mapped
+        if acc_t is float:
+            K.exp[0](n * w, p, NULL)
+        else:
+            K.exp[1](n * w, p, NULL)
+    fold_short(OP_SUM, mapped, w, n, columns, out)
+    for i in range(w):
+        if kind == REDUCE_VAR:
+            out[i] = <acc_t> (out[i] / max(n - q, 0.))
+        elif kind == REDUCE_LOGSUMEXP:
+            out[i] = log_of(out[i]) + by[i]
+        else:
+            out[i] = root_of(out[i])
+            if out[i] < 0:                         # to be scaled, or nothing but zeros
+                for j in range(n):
+                    if x[j * w + i if columns else i * n + j] != 0:
+                        return False
+                out[i] = 0
+    return True
+
+
+cdef inline void fold_short(int op, const acc_t* x, Py_ssize_t w, Py_ssize_t n, bint columns, acc_t* out) noexcept nogil:
+    """w folds of n elements, contiguous or side by side."""
+    if columns:
+        fold_few_rows(op, x, n, w, out)
+    else:
+        fold_each(op, x, w, n, n, out, 1)
+
+
 cdef void reduce(int kind, int dtype, int ndim, const Py_ssize_t* shape, const char* x, const Py_ssize_t* x_strides,
                  char* out, const Py_ssize_t* out_strides, double param) noexcept nogil:
     if kind <= REDUCE_MIN:
@@ -304,6 +374,12 @@ cdef void reduce(int kind, int dtype, int ndim, const Py_ssize_t* shape, const c
         elif dtype == FLOAT64:
             if quick(kind, ndim, shape, <const double*> x, x_strides, <double*> out, out_strides):
                 return
+    elif kind >= REDUCE_VAR:
+        if dtype == FLOAT32:
+            if quick_mapped(kind, ndim, shape, <const float*> x, x_strides, <float*> out, out_strides, param):
+                return
+        elif quick_mapped(kind, ndim, shape, <const double*> x, x_strides, <double*> out, out_strides, param):
+            return
     general(kind, dtype, ndim, shape, x, x_strides, out, out_strides, param)
 
 

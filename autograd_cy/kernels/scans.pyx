@@ -320,6 +320,143 @@ cdef Py_ssize_t nansum(const Array* arrays, const Py_ssize_t* ints, const double
     return -1
 
 
+# ---- the gradients of reductions over neighbouring dims of contiguous elements, in the arithmetic of the rules
+
+cdef enum Reduced:            # as in engine/scans
+    VAR
+    STD
+    LOGSUMEXP
+    NORM
+    EXTREME
+    NANSUM
+    PRODUCT
+
+
+cdef inline bint counts(real x, real extreme) noexcept nogil:
+    return x == extreme or x != x
+
+
+cdef void spread_over(int kind, const real* x, const real* a, const real* b, real* out, Py_ssize_t n) noexcept nogil:
+    """The gradients of elements x, where a and b are numbers of the output that each went into."""
+    cdef Py_ssize_t j
+    cdef char* p[2]
+    if kind == VAR or kind == STD:
+        for j in range(n):
+            out[j] = a[j] * (x[j] - b[j])
+    elif kind == LOGSUMEXP:
+        for j in range(n):
+            out[j] = x[j] - b[j]
+        p[0] = p[1] = <char*> out
+        K.exp[0 if real is float else 1](n, p, NULL)
+        for j in range(n):
+            out[j] *= a[j]
+    elif kind == NORM:
+        for j in range(n):
+            out[j] = a[j] * (x[j] / b[j])
+    elif kind == EXTREME:
+        for j in range(n):
+            out[j] = a[j] if counts(x[j], b[j]) else 0
+    else:
+        for j in range(n):
+            out[j] = a[j] if x[j] == x[j] else 0
+
+
+cdef void back_of_product(const real* x, const real* g, real* out, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t w) noexcept nogil:
+    """The product of all elements before, times that of all behind."""
+    cdef double carry[COLUMNS]
+    cdef double single
+    cdef Py_ssize_t i, j, k, pass_
+    for pass_ in range(2):
+        single = 1
+        for j in range(w):
+            carry[j] = 1
+        for k in range(n):
+            i = (n - 1 - k if pass_ else k) * inner
+            if inner == 1:
+                out[i] = g[0] * (out[i] * <real> single) if pass_ else <real> single
+                single *= x[i]
+                continue
+            for j in range(w):
+                out[i + j] = g[j] * (out[i + j] * <real> carry[j]) if pass_ else <real> carry[j]
+                carry[j] *= x[i + j]
+
+
+cdef void count_extremes(const real* x, const real* b, int64_t* times, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t w) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef int64_t count = 0
+    for j in range(w):
+        times[j] = 0
+    if inner > 1:
+        for i in range(n):
+            for j in range(w):
+                times[j] += counts(x[i * inner + j], b[j])
+        return
+    for i in range(n):
+        count += counts(x[i], b[0])
+    times[0] = count
+
+
+cdef void back_of(const Py_ssize_t* ints, const double* numbers, const real* x, const real* g, const real* y, const real* sums,
+                  real* out) noexcept nogil:
+    cdef Py_ssize_t kind = ints[0], n = ints[2], inner = ints[3], first = 0, w = 0, i, j
+    cdef int64_t times[COLUMNS]
+    cdef real a[COLUMNS]
+    cdef real b[COLUMNS]
+    while first < inner:
+        w = min(inner - first, <Py_ssize_t> COLUMNS)
+        if kind == PRODUCT:
+            back_of_product(x + first, g + first, out + first, n, inner, w)
+            first += w
+            continue
+        for j in range(w):
+            a[j] = g[first + j]
+            if y != NULL:
+                b[j] = y[first + j]
+            if kind == STD:
+                a[j] = a[j] / b[j] if b[j] != 0 else 0
+            elif kind == NORM and b[j] == 0:
+                a[j], b[j] = 0, 1
+            elif kind == LOGSUMEXP and b[j] == -INFINITY:
+                b[j] = 0
+            if sums != NULL:
+                a[j] *= <real> numbers[0]
+                b[j] = sums[first + j] / <real> numbers[1]
+        if kind == EXTREME:                        # shared by all that attain it
+            count_extremes(x + first, b, times, n, inner, w)
+            for j in range(w):
+                a[j] /= <real> times[j]
+        if inner > 1:
+            for i in range(n):
+                spread_over(<int> kind, x + i * inner + first, a, b, out + i * inner + first, w)
+            first += w
+            continue
+        for j in range(1, min(n, <Py_ssize_t> COLUMNS)):
+            a[j], b[j] = a[0], b[0]
+        i = 0
+        while i < n:
+            w = min(n - i, <Py_ssize_t> COLUMNS)
+            spread_over(<int> kind, x + i, a, b, out + i, w)
+            i += w
+        return
+
+
+cdef Py_ssize_t reduced_back(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """The gradient of x by that of a reduction; also the reduction itself and the sums, where the rule needs them. ints: which reduction,
+    the sizes before, along and behind the reduced dims; numbers: of var and std, a factor of the gradient and the number of elements."""
+    cdef Py_ssize_t i, size = ints[2] * ints[3] * itemsize_of(arrays[0].dtype), small = ints[3] * itemsize_of(arrays[0].dtype)
+    cdef char* p[5]
+    cdef int k
+    for i in range(ints[1]):
+        for k in range(5):
+            p[k] = arrays[k].data + i * (size if k < 2 else small) if arrays[k].data != NULL else NULL
+        if arrays[0].dtype == FLOAT32:
+            back_of(ints, numbers, <float*> p[1], <float*> p[2], <float*> p[3], <float*> p[4], <float*> p[0])
+        else:
+            back_of(ints, numbers, <double*> p[1], <double*> p[2], <double*> p[3], <double*> p[4], <double*> p[0])
+    return -1
+
+
+add_routine("scans.reduced_back", "wrrrr", reduced_back)
 add_routine("scans.running_sum", "wr", running_sum)
 add_routine("scans.running_product", "wr", running_product)
 add_routine("scans.running_extreme", "wwr", running_extreme)

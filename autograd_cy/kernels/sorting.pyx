@@ -6,6 +6,7 @@
 # Words are all different, so every order below is the stable one. Keys of 32 bits share one word with their place; others have two.
 # Long lines are sorted digit by digit, which takes 11 bits of a key at a time, and selected by looking into one bucket of digits only.
 
+from libc.math cimport ceil, floor, isinf, rint
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -38,6 +39,13 @@ cdef enum Task:
     MEDIAN
     NANMEDIAN
     MODE
+
+cdef enum:                    # what a quantile between two elements is
+    LINEAR
+    LOWER
+    HIGHER
+    MIDPOINT
+    NEAREST
 
 
 # ---- words
@@ -370,6 +378,65 @@ cdef Py_ssize_t along(const Array* arrays, const Py_ssize_t* ints, const double*
     return by_word(arrays, ints, <uint8_t*> x)
 
 
+# ---- quantiles
+
+cdef Py_ssize_t quantiles(const Array* arrays, const Py_ssize_t* ints, double level, const real* x) noexcept nogil:
+    cdef const real* levels = <const real*> arrays[4].data
+    cdef const int64_t* order = <const int64_t*> arrays[2].data
+    cdef Py_ssize_t count = 1 if levels == NULL else arrays[4].shape[0], _, j, k, last, below, above
+    cdef real* values = <real*> arrays[0].data
+    cdef int64_t* places = <int64_t*> arrays[1].data
+    cdef real* weights = <real*> arrays[5].data
+    cdef Lines lines
+    cdef real rank, t, a, b
+    cdef bint nan
+    start_lines(&lines, arrays, 4, 3, <int> ints[0])
+    for j in range(count):
+        if levels != NULL and not 0 <= levels[j] <= 1:
+            return j
+    for _ in range(lines.count if lines.n else 0):
+        last = lines.n - 1
+        nan = is_nan(x[lines.at[3] + order[lines.at[2] + last * lines.step[2]] * lines.step[3]])
+        while nan and ints[2] and last and is_nan(x[lines.at[3] + order[lines.at[2] + last * lines.step[2]] * lines.step[3]]):
+            last -= 1
+        for j in range(count):
+            rank = <real> ((level if levels == NULL else levels[j]) * <double> last)
+            rank = <real> last if nan and not ints[2] or rank > last else rank
+            if ints[1] == LOWER:
+                rank = <real> floor(rank)
+            elif ints[1] == HIGHER:
+                rank = <real> ceil(rank)
+            elif ints[1] == NEAREST:
+                rank = <real> rint(rank)
+            below = <Py_ssize_t> rank
+            t = rank - below
+            above = order[lines.at[2] + (below + (t > 0)) * lines.step[2]]
+            below = order[lines.at[2] + below * lines.step[2]]
+            if t > 0 and ints[1] == MIDPOINT:
+                t = 0.5
+            a, b = x[lines.at[3] + below * lines.step[3]], x[lines.at[3] + above * lines.step[3]]
+            if a == b and isinf(a):                # inf - inf is NaN
+                t = 0
+            if not (t == 0 and (isinf(a) or ints[1] != LINEAR and ints[1] != MIDPOINT)):
+                a = a + t * (b - a) if t < 0.5 else b - (b - a) * (<real> 1 - t)       # as lerp has it, also for a zero's sign
+            values[lines.at[0] + j * lines.step[0]] = a
+            if weights != NULL:
+                for k in range(2):
+                    places[lines.at[1] + (j + k * count) * lines.step[1]] = above if k else below
+                    weights[lines.at[1] + (j + k * count) * lines.step[1]] = t if k else <real> 1 - t
+        next_line(&lines)
+    return -1
+
+
+cdef Py_ssize_t quantile(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """values, the places of the two elements that each is between, the order of x, x, levels (contiguous; or missing, and numbers[0] is the
+    only one), the weights of the two places (of their layout; or both missing); ints: axis, how to interpolate, whether to leave NaNs out.
+    A level outside [0, 1] is the status."""
+    if arrays[3].dtype == FLOAT64:
+        return quantiles(arrays, ints, numbers[0], <double*> arrays[3].data)
+    return quantiles(arrays, ints, <float> numbers[0], <float*> arrays[3].data)
+
+
 # ---- the way back
 
 cdef Py_ssize_t put_back(const Array* arrays, const Py_ssize_t* ints, real* out, const real* g) noexcept nogil:
@@ -416,10 +483,7 @@ cdef Py_ssize_t placed(const Array* arrays, const Py_ssize_t* ints, const double
     return put_back(arrays, ints, <double*> arrays[0].data, <double*> arrays[1].data)
 
 
-def no_place(status, arrays, ints):
-    """The error of an index that has been overwritten."""
-    return IndexError(f"an index that the gradient goes to was overwritten: it is out of range for shape {arrays[0][2]}")
-
-
 add_routine("sorting.along", "wwr", along)
-add_routine("sorting.placed", "wrr", placed, no_place)
+add_routine("sorting.quantile", "wwrrrw", quantile, (None, "quantile: q must be in the range [0, 1], but element {status} is not"))
+add_routine("sorting.placed", "wrr", placed, (
+    IndexError, "an index that the gradient goes to was overwritten: it is out of range for shape {arrays[0][2]}"))

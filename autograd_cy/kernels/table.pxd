@@ -165,7 +165,7 @@ cdef Kernels K
 
 cdef RoutineEntry routines[MAX_ROUTINES]
 # Give a routine its number, when its module is imported. error(status, arrays, ints): the exception for a status from 0 on; arrays
-# are (data address, dtype, shape, strides) tuples.
+# are (data address, dtype, shape, strides) tuples. Or (exception, text that names {status}, {arrays[0][2]} or the like): a kB less.
 cdef int add_routine(const char* name, const char* roles, Routine run, object error=*) except -1
 
 # What a capture (graph/recorder.pyx) sets while it is on, and NULL otherwise.  The entries of K that are not loops lead through

@@ -2,6 +2,8 @@
 #
 # Relies on array/dtype.  kernels/__init__.py, every module of loops and the engine rely on it.
 
+from autograd_cy.array.errors import ShapeError
+
 cdef extern from *:
     """
     #if defined(__x86_64__) && defined(__GNUC__)
@@ -26,7 +28,7 @@ def cpu_level():
 
 cdef int n_routines = 0
 NUMBERS = {}                  # name of a routine -> its number
-ERRORS = {}                   # number -> its error function
+ERRORS = {}                   # number -> its error function, or an exception (None: ShapeError) and a text
 
 
 cdef int add_routine(const char* name, const char* roles, Routine run, object error=None) except -1:
@@ -53,7 +55,11 @@ def routine_error(number, status, arrays, ints):
     """The exception that says what was wrong."""
     if status == OUT_OF_MEMORY:
         return MemoryError(f"out of memory for the workspace of {(<bytes> routines[<int> number].name).decode()}")
-    return ERRORS[number](status, arrays, ints)
+    error = ERRORS[number]
+    if not isinstance(error, tuple):
+        return error(status, arrays, ints)
+    kind, text = error
+    return (kind or ShapeError)(text.format(status=status, arrays=arrays, ints=ints))
 
 
 cdef Py_ssize_t run_routine(int number, const Array* arrays, int n_ints, const Py_ssize_t* ints, int n_numbers,

@@ -196,8 +196,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes <= 0 and tensor.numel() == 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if num_classes == -1:
-        num_classes = max(int(tensor.max()) + 1, 1)
-    out = creation.zeros((*tensor.shape, max(num_classes, 0)), dtype=int64)
+        num_classes = tensor.amax().item() + 1
+        if num_classes <= 0:
+            num_classes = 1
+    out = creation.zeros_code((*tensor.shape, num_classes if num_classes > 0 else 0), 2)
     try:
         return out.scatter_(-1, tensor.unsqueeze(-1), 1)
     except IndexError:                                                # what is no class; in a replay it stays this error
@@ -208,4 +210,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x / max(norm(x, p), eps) along dim."""
-    return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
+    return input / input.norm(p, dim, True).clamp(eps)

@@ -77,5 +77,7 @@ op("nanmedian", "x indices", attrs="dim keepdim", doc="the lower median along di
    special="the gradient goes to the index returned; without dim, ties share it evenly", dx=_placed)
 op("mode", "x indices", attrs="dim keepdim", doc="the most frequent value along dim (of several the smallest) and its index",
    special="the gradient goes to the index returned", dx=_placed)
+op("quantile", "x", attrs="dim q mode skip", aux="indices weights", public=False, doc="the values at ranks q along dim, between two elements",
+   dx=lambda g, indices, weights, x_shape, dim: put(concatenate((g, g), dim) * weights, indices, x_shape, dim))
 op("median_of_all", "x", attrs="skip", public=False, dx=_shared, doc="the lower median of all elements; skip: of what is not NaN",
    special="ties share the gradient evenly")
