@@ -23,6 +23,9 @@ cdef int category(int dtype) noexcept nogil
 cdef PyObject* converted(Tensor x, int dtype) except NULL
 cdef PyObject* copy_of(Tensor x, Layout* layout) except NULL
 cdef int copy_into(Tensor dst, Tensor src) except -1
+# So many elements from strided memory to other, converted.
+cdef void copy_elements(Py_ssize_t numel, int ndim, const Py_ssize_t* dims, int dtype, char* to, const Py_ssize_t* steps, int given,
+                        const char* source, const Py_ssize_t* source_steps) noexcept
 cdef void set_to_zero(Tensor t) noexcept
 cdef PyObject* contiguous_of(Tensor x) except NULL
 cdef int promote(int a, int b) noexcept nogil

@@ -19,6 +19,9 @@ from autograd_cy.kernels.table cimport K, recording
 
 from autograd_cy.array.dtypes import DTYPES, as_dtype
 
+cdef enum:
+    FEW = 64                  # elements
+
 cdef int default_float = FLOAT32
 
 
@@ -187,15 +190,51 @@ cdef PyObject* as_operand_tensor(PyObject* o, int like_dtype) except NULL:
 
 # ---- copies
 
+cdef extern from *:
+    """
+    /* A few elements of `size` bytes; the first axis is k, and the dense ones behind the last one are `run` elements. */
+    static void ag_copy_few(int k, int last, const Py_ssize_t* dims, Py_ssize_t size, Py_ssize_t run, char* to, const Py_ssize_t* steps,
+                            const char* from, const Py_ssize_t* from_steps) {
+        Py_ssize_t i, n, a, b;
+        if (k > last) { memcpy(to, from, run * size); return; }
+        n = dims[k]; a = steps[k] * size; b = from_steps[k] * size;
+        if (k < last || run > 1)
+            for (i = 0; i < n; i++) ag_copy_few(k + 1, last, dims, size, run, to + i * a, steps, from + i * b, from_steps);
+        else if (size == 4)
+            for (i = 0; i < n; i++) memcpy(to + i * a, from + i * b, 4);
+        else if (size == 8)
+            for (i = 0; i < n; i++) memcpy(to + i * a, from + i * b, 8);
+        else
+            for (i = 0; i < n; i++) to[i * a] = from[i * b];
+    }
+    """
+    void ag_copy_few(int k, int last, const Py_ssize_t* dims, Py_ssize_t size, Py_ssize_t run, char* to, const Py_ssize_t* steps,
+                     const char* source, const Py_ssize_t* source_steps) noexcept
+
+
+cdef void copy_elements(Py_ssize_t numel, int ndim, const Py_ssize_t* dims, int dtype, char* to, const Py_ssize_t* steps, int given,
+                        const char* source, const Py_ssize_t* source_steps) noexcept:
+    """numel elements, converted; the memory must not overlap. A few are copied on the spot: the kernel's plan takes longer."""
+    cdef Py_ssize_t run = 1
+    cdef int last = ndim - 1
+    if 0 < numel <= FEW and dtype == given and not recording():
+        while last >= 0 and (dims[last] == 1 or steps[last] == run and source_steps[last] == run):
+            run *= dims[last]
+            last -= 1
+        ag_copy_few(0, last, dims, itemsize_of(dtype), run, to, steps, source, source_steps)
+    elif numel >= GRAIN:
+        with nogil:
+            K.copy(ndim, dims, dtype, to, steps, given, source, source_steps)
+    else:
+        K.copy(ndim, dims, dtype, to, steps, given, source, source_steps)
+
+
 cdef int copy_into(Tensor dst, Tensor src) except -1:
     """dst = src, converted; shapes are equal or src broadcasts. The memory must not partly overlap."""
     cdef Py_ssize_t strides[MAX_NDIM]
     broadcast_strides(src.layout, dst.layout, strides)
-    if dst.layout.numel >= GRAIN:
-        with nogil:
-            K.copy(dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data, strides)
-    else:
-        K.copy(dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data, strides)
+    copy_elements(dst.layout.numel, dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data,
+                  strides)
     return 0
 
 
@@ -234,11 +273,16 @@ cdef PyObject* contiguous_of(Tensor x) except NULL:
 cdef PyObject* converted(Tensor x, int dtype) except NULL:
     cdef Layout* layout
     cdef PyObject* o
+    cdef char* p[2]
     if x.dtype_ == dtype:
         Py_INCREF(x)
         return <PyObject*> x
     layout = layout_dense_like(x.layout)
     o = tensor_new(layout, dtype)
+    if layout == x.layout and layout.numel <= FEW and not recording():
+        p[0], p[1] = (<Tensor> o).data, x.data
+        K.casts[x.dtype_][dtype](layout.numel, p, NULL)
+    else:
+        copy_into(<Tensor> o, x)
     layout_decref(layout)
-    copy_into(<Tensor> o, x)
     return o

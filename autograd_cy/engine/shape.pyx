@@ -16,11 +16,10 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
-from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of
+from autograd_cy.engine.operands cimport contiguous_of, converted, copy_elements, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
-from autograd_cy.kernels.table cimport K
 
 from autograd_cy.array.errors import ShapeError, misfit
 from autograd_cy.array.dtypes import DType, as_dtype
@@ -838,28 +837,20 @@ cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int n
     """A block of x into a block of out, of the given sizes; where they begin, in elements. The dtypes may differ."""
     cdef char* there = out.data + to * itemsize_of(out.dtype_)
     cdef char* here = x.data + start * itemsize_of(x.dtype_)
+    cdef Py_ssize_t numel = 1
     cdef int i
     for i in range(ndim):
         if dims[i] <= 0:
             return 0
-    if out.layout.numel >= GRAIN:
-        with nogil:
-            K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
-    else:
-        K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
+        numel *= dims[i]
+    copy_elements(numel, ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
     return 0
-
-cdef object recorded_copy(int row, object out, Tensor x, object attrs):
-    cdef PyObject* inputs[1]
-    if any_wants_grad(1, fill_one(inputs, x)):
-        record(row, <PyObject*> out, 1, inputs, NULL if attrs is None else <PyObject*> attrs, NULL)
-    return out
 
 
 cdef object contiguous(Tensor x):
     if x.layout.flags & CONTIGUOUS:
         return x
-    return recorded_copy(CLONE, own(contiguous_of(x)), x, None)
+    return made_of(x, own(contiguous_of(x)), CLONE, 0, NULL)
 
 
 def contiguous_tensor(Tensor x, *, memory_format=None):
@@ -873,7 +864,7 @@ def clone(x):
     cdef Layout* layout = layout_dense_like(a.layout)
     out = own(copy_of(a, layout))
     layout_decref(layout)
-    return recorded_copy(CLONE, out, a, None)
+    return made_of(a, out, CLONE, 0, NULL)
 
 
 def detach(x):
@@ -888,12 +879,11 @@ def detach(x):
 def convert(Tensor x, dtype):
     """x in another dtype (itself where it has it already)."""
     cdef int code = (dtype if type(dtype) is DType else as_dtype(dtype)).code
+    cdef Py_ssize_t attr = code
     if code == x.dtype_:
         return x
     out = own(converted(x, code))
-    if code <= 1:
-        recorded_copy(CONVERT, out, x, (code,))
-    return out
+    return made_of(x, out, CONVERT, 1, &attr) if code <= 1 else out
 
 
 # ---- first derivatives, as the rules give them
