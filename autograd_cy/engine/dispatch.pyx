@@ -22,7 +22,8 @@ from autograd_cy.engine.node cimport (
     MEAN_REDUCTION, NO_REDUCTION, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, node_with_numbers, remember_line,
 )
 from autograd_cy.engine.operands cimport (
-    GRAIN, Operand_, category, common_dtype, converted, copy_into, copy_of, default_dtype, dtype_name, read_operand, write_number,
+    GRAIN, Operand_, category, common_dtype, converted, copy_elements, copy_into, copy_of, default_dtype, dtype_name, read_operand,
+    write_number,
 )
 from autograd_cy.engine.record cimport (
     no_edge, refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
@@ -245,91 +246,128 @@ cdef inline bint small_dense(OpInfo* info, Tensor x) noexcept:
 
 cdef struct Dense:            # operands whose loop runs over the memory as it lies
     PyObject* like            # the tensor whose layout all have
+    int dtype                 # that the row computes in
     Operand_ given[MAX_INPUTS]
     char* p[MAX_INPUTS + 1]   # p[0] is for the output
     double spread[MAX_INPUTS][FEW]
 
 
-cdef void spread(double value, int dtype, Py_ssize_t n, double* place) noexcept:
+cdef void fill(const char* value, Py_ssize_t size, Py_ssize_t n, char* place) noexcept:
+    """n times the same element."""
     cdef Py_ssize_t i
-    for i in range(n):
-        if dtype == FLOAT32:
-            (<float*> place)[i] = <float> value
-        else:
-            place[i] = value
+    if size == 4:
+        for i in range(n):
+            (<int*> place)[i] = (<const int*> value)[0]
+    elif size == 8:
+        for i in range(n):
+            (<long long*> place)[i] = (<const long long*> value)[0]
+    else:
+        for i in range(n):
+            place[i] = value[0]
 
 
-cdef bint spread_tensor(Tensor t, Layout* full, char* place) noexcept:
-    """Lay t out as the contiguous layout `full` of few elements is; False if it does not broadcast to that."""
-    cdef const Py_ssize_t* steps = strides_of(t.layout)
-    cdef Py_ssize_t counter[MAX_NDIM]
-    cdef Py_ssize_t i, at = 0
-    cdef int d, axis, lead = full.ndim - t.layout.ndim
-    if not full.flags & CONTIGUOUS or lead < 0:
+cdef bint lay_out(const char* source, Layout* layout, int dtype, Layout* full, char* place) noexcept:
+    """Lay few elements out as `full` is; False if their layout does not broadcast to that."""
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int i, lead = full.ndim - layout.ndim
+    if lead < 0:
         return False
-    for d in range(full.ndim):
-        counter[d] = 0
-        if d >= lead and t.layout.dims[d - lead] != full.dims[d] and t.layout.dims[d - lead] != 1:
+    if layout.numel == 1:
+        fill(source, itemsize_of(dtype), full.numel, place)
+        return True
+    for i in range(full.ndim):
+        strides[i] = 0
+        if i >= lead and layout.dims[i - lead] != 1:
+            if layout.dims[i - lead] != full.dims[i]:
+                return False
+            strides[i] = strides_of(layout)[i - lead]
+    copy_elements(full.numel, full.ndim, full.dims, dtype, place, strides_of(full), dtype, source, strides)
+    return True
+
+
+cdef bint take_as(PyObject** like, Tensor t) noexcept:
+    """Let the tensor of most elements, of these that of the dtype to which they are promoted, be `like`; False: not so easily."""
+    cdef Layout* full
+    if like[0] == NULL:
+        like[0] = <PyObject*> t
+        return True
+    full = (<Tensor> like[0]).layout
+    if t.layout.numel > full.numel:
+        like[0] = <PyObject*> t
+    elif t.dtype_ < (<Tensor> like[0]).dtype_ and t.layout.numel == full.numel:
+        if t.layout != full:
             return False
-    for i in range(full.numel):
-        if t.dtype_ == FLOAT32:
-            (<float*> place)[i] = (<float*> t.data)[at]
-        else:
-            (<double*> place)[i] = (<double*> t.data)[at]
-        for d in range(full.ndim - 1, -1, -1):
-            axis = d - lead if d >= lead and t.layout.dims[d - lead] != 1 else -1
-            counter[d] += 1
-            if axis >= 0:
-                at += steps[axis]
-            if counter[d] < full.dims[d]:
-                break
-            counter[d] = 0
-            if axis >= 0:
-                at -= steps[axis] * full.dims[d]
+        like[0] = <PyObject*> t
     return True
 
 
 cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
-    """Whether all operands are tensors of one floating-point dtype, which the row computes in, and of one small dense layout (a mask
-    that comes first aside, which is bool); among few elements also numbers, and tensors that broadcast."""
+    """Whether all operands are tensors of one small dense layout and one dtype that the row computes in (a mask that comes first aside,
+    which is bool); among few elements also numbers, tensors that broadcast, and lower dtypes, all of which are laid out in d."""
     cdef Layout* full
-    cdef Layout* layout
+    cdef Tensor t
+    cdef const char* source
     cdef double number
-    cdef int i, kind, dtype, first = 1 if info.bool_first else 0
+    cdef double elements[FEW]
+    cdef char* p[2]
+    cdef int i, kind, dtype, want, first = 1 if info.bool_first else 0
     cdef bint few
     d.like = NULL
     for i in range(first, n):
-        if is_tensor(args[i]) and (d.like == NULL or (<Tensor> args[i]).layout.ndim > (<Tensor> d.like).layout.ndim):
-            d.like = args[i]
-    if d.like == NULL or (<Tensor> d.like).dtype_ > FLOAT64 or not small_dense(info, <Tensor> d.like):
+        if is_tensor(args[i]) and not take_as(&d.like, <Tensor> args[i]):
+            return False
+    if d.like != NULL:
+        dtype = (<Tensor> d.like).dtype_
+    elif first and is_tensor(args[0]):                              # a choice between numbers
+        d.like, dtype = args[0], INT64
+        for i in range(first, n):
+            if plain_number(args[i], &number) == SAVED_FLOAT:
+                dtype = default_dtype()
+    else:
         return False
-    full, dtype = (<Tensor> d.like).layout, (<Tensor> d.like).dtype_
-    few = full.numel <= FEW
+    full = (<Tensor> d.like).layout
+    if not full.flags & DENSE or full.numel >= GRAIN:
+        return False
+    few = full.numel <= FEW and not recording()
+    d.dtype = dtype
+    if not info.direct[dtype]:
+        if info.direct[INT64] or not few:
+            return False
+        d.dtype = default_dtype()
+    if d.dtype > FLOAT64 and info.careful:
+        return False
     for i in range(n):
+        want = BOOL if i < first else d.dtype
         d.given[i].tensor = NULL
+        source = <const char*> elements
         if is_tensor(args[i]):
-            if (<Tensor> args[i]).dtype_ != (BOOL if i < first else dtype):
-                return False
+            t = <Tensor> args[i]
             d.given[i].tensor = args[i]
-            d.p[i + 1] = (<Tensor> args[i]).data
-            layout = (<Tensor> args[i]).layout
-            if layout == full:
+            d.p[i + 1] = t.data
+            if t.dtype_ == want and t.layout == full:
                 continue
-            if i < first or not few or recording():
+            if not few:
                 return False
-            if layout.numel != 1 or layout.ndim > full.ndim:
-                if not spread_tensor(<Tensor> args[i], full, <char*> d.spread[i]):
+            source = t.data
+            if t.dtype_ != want:
+                if i < first or t.dtype_ < dtype or t.dtype_ <= FLOAT64 or not t.layout.flags & DENSE or t.layout.numel > FEW:
                     return False
-                d.p[i + 1] = <char*> d.spread[i]
-                continue
-            number = (<float*> d.p[i + 1])[0] if dtype == FLOAT32 else (<double*> d.p[i + 1])[0]
+                p[0], p[1] = <char*> elements, t.data
+                if t.layout == full:
+                    p[0] = d.p[i + 1] = <char*> d.spread[i]
+                K.casts[t.dtype_][want](t.layout.numel, p, NULL)
+                if t.layout == full:
+                    continue
+                source = p[0]
+            if not lay_out(source, t.layout, want, full, <char*> d.spread[i]):
+                return False
         else:
             kind = plain_number(args[i], &number)
-            if kind < 0 or i < first or not few or recording():
+            if kind < 0 or i < first or not few or d.dtype == BOOL or d.dtype > FLOAT64 and kind != SAVED_INT:
                 return False
-            d.given[i].number = number
-            d.given[i].kind = kind
-        spread(number, dtype, full.numel, d.spread[i])
+            d.given[i].number, d.given[i].kind, d.given[i].integer = number, kind, <long long> number if kind == SAVED_INT else 0
+            write_number(&d.given[i], want, <char*> elements)
+            fill(source, itemsize_of(want), full.numel, <char*> d.spread[i])
         d.p[i + 1] = <char*> d.spread[i]
     return True
 
@@ -337,11 +375,9 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
 cdef PyObject* run_dense(int opcode, OpInfo* info, int n, Dense* d, const double* attrs) except NULL:
     """The fast path of rows with three operands, or with numbers in unusual places."""
     cdef Layout* layout = (<Tensor> d.like).layout
-    cdef int dtype = (<Tensor> d.like).dtype_
-    cdef PyObject* out
-    out = tensor_new(layout, BOOL if info.bool_result else dtype)
+    cdef PyObject* out = tensor_new(layout, BOOL if info.bool_result else d.dtype)
     d.p[0] = (<Tensor> out).data
-    run_loop(info.loop, dtype, ALL_VECTORS, layout.numel, d.p, attrs)
+    run_loop(info.loop, d.dtype, ALL_VECTORS, layout.numel, d.p, attrs)
     if not info.bool_result:
         record_elementwise(opcode, out, n, d.given, d.given, attrs, NO_REDUCTION)
     return out
@@ -364,7 +400,7 @@ cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, const doub
     cdef Operand_ used[MAX_INPUTS]
     cdef PyObject* kept[MAX_INPUTS]
     cdef char numbers[8 * MAX_INPUTS]
-    cdef list arrays = []
+    cdef tuple arrays = ()
     cdef Layout* layout
     cdef PyObject* out = NULL
     cdef PyObject* reduced
@@ -372,7 +408,7 @@ cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, const doub
     for i in range(n):
         status = read_operand(args[i], &given[i])
         if status == 2:
-            arrays.append(owned_tensor(args[i]))
+            arrays += (owned_tensor(args[i]),)
             given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
         elif status == 1:
             Py_INCREF(NotImplemented)
@@ -496,6 +532,7 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
     cdef unsigned int mask = 0
     cdef bint needed = False
     cdef PyObject* node
+    cdef PyObject* o
     cdef int i
     for i in range(n):
         if given[i].tensor != NULL and wants_grad(<Tensor> given[i].tensor) and info.dloop[i] >= 0:
@@ -515,7 +552,12 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
         if used[i].tensor == NULL:
             save_number(<Node> node, i, used[i].number, used[i].kind)
         elif mask >> i & 1:
-            save_tensor(<Node> node, i, <Tensor> used[i].tensor)
+            if (<Tensor> used[i].tensor).dtype_ == (<Tensor> out).dtype_ or i == 0 and info.bool_first:
+                save_tensor(<Node> node, i, <Tensor> used[i].tensor)
+            else:
+                o = converted(<Tensor> used[i].tensor, (<Tensor> out).dtype_)
+                save_tensor(<Node> node, i, <Tensor> o)
+                Py_DECREF(<object> o)
     if mask >> n & 1:
         save_tensor(<Node> node, n, <Tensor> out)
     (<Node> node).reduction = reduction
@@ -548,7 +590,7 @@ cdef PyObject* unary_with(int opcode, PyObject* x, const double* attrs) except N
     if not is_tensor(x):
         raise TypeError(f"{NAMES[opcode]}: expected a Tensor, got {type(<object> x).__name__}")
     if not ((<Tensor> x).layout.flags & DENSE and info.direct[(<Tensor> x).dtype_] and (<Tensor> x).layout.numel < GRAIN):
-        return elementwise_of_any(opcode, 1, &x, attrs, NO_REDUCTION)
+        return elementwise(opcode, 1, &x, attrs, NO_REDUCTION)
     out = tensor_new((<Tensor> x).layout, BOOL if info.bool_result else (<Tensor> x).dtype_)
     p[0], p[1] = (<Tensor> out).data, (<Tensor> x).data
     run_loop(info.loop, (<Tensor> x).dtype_, ALL_VECTORS, (<Tensor> x).layout.numel, p, attrs)
@@ -678,7 +720,7 @@ cdef bint inplace_dense(int opcode, OpInfo* info, int n, PyObject** args, const 
     cdef Dense d
     cdef Tensor x = <Tensor> args[0], t
     cdef int i
-    if info.bool_result or not all_dense(info, n, args, &d) or x.layout != (<Tensor> d.like).layout:
+    if info.bool_result or not all_dense(info, n, args, &d) or x.layout != (<Tensor> d.like).layout or x.dtype_ != d.dtype:
         return False
     for i in range(n):
         if d.given[i].tensor != NULL:
@@ -700,7 +742,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* at
     cdef PyObject* kept[MAX_INPUTS]
     cdef PyObject* apart[MAX_INPUTS]
     cdef char numbers[8 * MAX_INPUTS]
-    cdef list arrays = []
+    cdef tuple arrays = ()
     cdef Layout* layout
     cdef PyObject* o = NULL
     cdef PyObject* temporary = NULL
@@ -716,7 +758,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* at
     for i in range(n):
         status = read_operand(args[i], &given[i])
         if status == 2:
-            arrays.append(owned_tensor(args[i]))
+            arrays += (owned_tensor(args[i]),)
             given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
         elif status == 1:
             Py_INCREF(NotImplemented)

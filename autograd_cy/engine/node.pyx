@@ -43,7 +43,7 @@ cdef signed char NUMBERS_IN[MAX_OPS]
 for _i, _row in enumerate(TABLE.values()):
     INTS[_i], TUPLE_FIRST[_i] = _row.ints, len(_row.attrs) > _row.ints
     NUMBERS_IN[_i] = len(_row.attrs) if _row.kind == "elementwise" else 0
-cdef int SLICE = NAMES.index("slice")
+cdef int SLICE = NAMES.index("slice"), PAD = NAMES.index("pad")
 cdef tuple WHOLE = (None, None, None)     # an axis that is not cut
 cdef int CUSTOM_ = CUSTOM, AS_STRIDED = NAMES.index("as_strided"), REPLACE_STRIDED = NAMES.index("replace_strided")
 
@@ -153,6 +153,10 @@ cdef tuple attributes_of(Node node):
             first = 3 * node.edges[0].layout.ndim
             made = (tuple([tuple_of(3, ints + i) if ints[i + 1] >= 0 else WHOLE for i in range(0, first, 3)]),
                     tuple_of(n - first, ints + first))
+        elif node.opcode == PAD:                          # numbers for all axes; the bits of the value
+            made = (tuple_of(n - 1, ints),)
+            if (<const double*> ints)[n - 1]:             # else it is left out
+                made += ((<const double*> ints)[n - 1],)
         elif TUPLE_FIRST[node.opcode]:
             first = n - INTS[node.opcode]
             made = (tuple_of(first, ints),) + tuple_of(n - first, ints + first)

@@ -192,23 +192,31 @@ cdef PyObject* as_operand_tensor(PyObject* o, int like_dtype) except NULL:
 
 cdef extern from *:
     """
-    /* A few elements of `size` bytes; the first axis is k, and the dense ones behind the last one are `run` elements. */
-    static void ag_copy_few(int k, int last, const Py_ssize_t* dims, Py_ssize_t size, Py_ssize_t run, char* to, const Py_ssize_t* steps,
+    /* A few pieces of `size` bytes, from axis k on. Loads and stores of known sizes: a call of memcpy takes longer. */
+    #define AG_PIECES(S) for (i = 0; i < m; i++) for (j = 0; j < n; j++) memcpy(to + i * c + j * a, from + i * d + j * b, S);
+    static void ag_copy_few(int k, int last, const Py_ssize_t* dims, Py_ssize_t item, Py_ssize_t size, char* to, const Py_ssize_t* steps,
                             const char* from, const Py_ssize_t* from_steps) {
-        Py_ssize_t i, n, a, b;
-        if (k > last) { memcpy(to, from, run * size); return; }
-        n = dims[k]; a = steps[k] * size; b = from_steps[k] * size;
-        if (k < last || run > 1)
-            for (i = 0; i < n; i++) ag_copy_few(k + 1, last, dims, size, run, to + i * a, steps, from + i * b, from_steps);
-        else if (size == 4)
-            for (i = 0; i < n; i++) memcpy(to + i * a, from + i * b, 4);
-        else if (size == 8)
-            for (i = 0; i < n; i++) memcpy(to + i * a, from + i * b, 8);
+        Py_ssize_t i, j, l, m = 1, n = 1, a = 0, b = 0, c = 0, d = 0;
+        if (last > k + 1) {
+            for (i = 0; i < dims[k]; i++)
+                ag_copy_few(k + 1, last, dims, item, size, to + i * steps[k] * item, steps, from + i * from_steps[k] * item, from_steps);
+            return;
+        }
+        if (last >= k) { n = dims[last]; a = steps[last] * item; b = from_steps[last] * item; }
+        if (last > k) { m = dims[k]; c = steps[k] * item; d = from_steps[k] * item; }
+        if (size == 4) AG_PIECES(4)
+        else if (size == 8) AG_PIECES(8)
+        else if (size == 16) AG_PIECES(16)
         else
-            for (i = 0; i < n; i++) to[i * a] = from[i * b];
+            for (i = 0; i < m; i++)
+                for (j = 0; j < n; j++) {
+                    for (l = 0; l + 16 <= size; l += 16) memcpy(to + i * c + j * a + l, from + i * d + j * b + l, 16);
+                    for (; l + 4 <= size; l += 4) memcpy(to + i * c + j * a + l, from + i * d + j * b + l, 4);
+                    for (; l < size; l++) to[i * c + j * a + l] = from[i * d + j * b + l];
+                }
     }
     """
-    void ag_copy_few(int k, int last, const Py_ssize_t* dims, Py_ssize_t size, Py_ssize_t run, char* to, const Py_ssize_t* steps,
+    void ag_copy_few(int k, int last, const Py_ssize_t* dims, Py_ssize_t item, Py_ssize_t size, char* to, const Py_ssize_t* steps,
                      const char* source, const Py_ssize_t* source_steps) noexcept
 
 
@@ -221,7 +229,7 @@ cdef void copy_elements(Py_ssize_t numel, int ndim, const Py_ssize_t* dims, int 
         while last >= 0 and (dims[last] == 1 or steps[last] == run and source_steps[last] == run):
             run *= dims[last]
             last -= 1
-        ag_copy_few(0, last, dims, itemsize_of(dtype), run, to, steps, source, source_steps)
+        ag_copy_few(0, last, dims, itemsize_of(dtype), run * itemsize_of(dtype), to, steps, source, source_steps)
     elif numel >= GRAIN:
         with nogil:
             K.copy(ndim, dims, dtype, to, steps, given, source, source_steps)
