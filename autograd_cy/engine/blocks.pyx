@@ -216,8 +216,9 @@ def tile(input, *dims):
     return repeat_by(input, sizes_from(dims), True, "tile")
 
 
-def interleave(Tensor x, Py_ssize_t count, dim):
+def interleave(input, Py_ssize_t count, dim):
     """Every slice of dim, or every element, `count` times: repeat_interleave by a number."""
+    cdef Tensor x = need_tensor(input, "repeat_interleave")
     cdef Py_ssize_t attrs[2]
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t dims[MAX_NDIM + 1]

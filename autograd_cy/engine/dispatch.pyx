@@ -252,7 +252,7 @@ cdef struct Dense:            # operands whose loop runs over the memory as it l
     double spread[MAX_INPUTS][FEW]
 
 
-cdef void fill(const char* value, Py_ssize_t size, Py_ssize_t n, char* place) noexcept:
+cdef void fill_place(const char* value, Py_ssize_t size, Py_ssize_t n, char* place) noexcept:
     """n times the same element."""
     cdef Py_ssize_t i
     if size == 4:
@@ -273,7 +273,7 @@ cdef bint lay_out(const char* source, Layout* layout, int dtype, Layout* full, c
     if lead < 0:
         return False
     if layout.numel == 1:
-        fill(source, itemsize_of(dtype), full.numel, place)
+        fill_place(source, itemsize_of(dtype), full.numel, place)
         return True
     for i in range(full.ndim):
         strides[i] = 0
@@ -367,7 +367,7 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
                 return False
             d.given[i].number, d.given[i].kind, d.given[i].integer = number, kind, <long long> number if kind == SAVED_INT else 0
             write_number(&d.given[i], want, <char*> elements)
-            fill(source, itemsize_of(want), full.numel, <char*> d.spread[i])
+            fill_place(source, itemsize_of(want), full.numel, <char*> d.spread[i])
         d.p[i + 1] = <char*> d.spread[i]
     return True
 

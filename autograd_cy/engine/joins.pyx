@@ -14,11 +14,11 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.gradients cimport backwards, fit
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
-from autograd_cy.engine.operands cimport promote
+from autograd_cy.engine.operands cimport copy_elements, promote
 from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport axis_of, copy_block, expanded, made, narrowed, need_tensor, reshape_to, zeros_of
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias
+from autograd_cy.engine.shape cimport axis_of, expanded, made, narrowed, need_tensor, reshape_to, zeros_of
+from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, tensor_alias
 
 from autograd_cy.array.errors import ShapeError
 
@@ -84,6 +84,12 @@ cdef object recorded_join(int n, PyObject** parts, Tensor out, int row, int n_in
     return out
 
 
+cdef inline void copy_part(Tensor out, Py_ssize_t to, Tensor part, const Py_ssize_t* strides) noexcept:
+    """All of a tensor to a place of another."""
+    copy_elements(part.layout.numel, part.layout.ndim, part.layout.dims, out.dtype_, out.data + to * itemsize_of(out.dtype_), strides,
+                  part.dtype_, part.data, strides_of(part.layout))
+
+
 cdef bint is_nothing(Tensor x) noexcept:
     """PyTorch joins empty tensors of one dimension with anything; they add nothing."""
     return x.layout.ndim == 1 and x.layout.numel == 0
@@ -102,7 +108,8 @@ cdef object joined(tuple given, object dim, str name):
     cdef int dtype = -1, nothing = 0
     cdef int axis, i, k
     for k in range(n):
-        dtype = promote(dtype, (<Tensor> parts[k]).dtype_)
+        if (<Tensor> parts[k]).dtype_ != dtype:
+            dtype = promote(dtype, (<Tensor> parts[k]).dtype_)
         if is_nothing(<Tensor> parts[k]):
             nothing += 1
         elif first == NULL:
@@ -121,7 +128,7 @@ cdef object joined(tuple given, object dim, str name):
     for k in range(n):
         part = <Tensor> parts[k]
         shape[axis] = sizes[k] = part.layout.dims[axis] if axis < part.layout.ndim else 0
-        for i in range(max(part.layout.ndim, first.ndim)):
+        for i in range(max(part.layout.ndim, first.ndim) if part.layout != first else 0):
             if part.layout.ndim != first.ndim or part.layout.dims[i] != shape[i]:
                 raise ShapeError(f"{name}: shapes {shape_tuple(first)} and {part.shape} differ in more than dim {axis}")
         if start > (<Py_ssize_t> 1 << 58) - sizes[k]:
@@ -132,8 +139,7 @@ cdef object joined(tuple given, object dim, str name):
     start = 0
     for k in range(n):
         part = <Tensor> parts[k]
-        copy_block(out, start * strides_of(out.layout)[axis], part, 0, part.layout.ndim, part.layout.dims, strides_of(out.layout),
-                   strides_of(part.layout))
+        copy_part(out, start * strides_of(out.layout)[axis], part, strides_of(out.layout))
         start += sizes[k]
     sizes[n] = axis
     return recorded_join(n, parts, out, CONCATENATE, n + 1, sizes)
@@ -171,7 +177,7 @@ def stack(tensors, dim=0):
         strides[i] = strides_of(out.layout)[i + (i >= axis)]
     for k in range(n):
         part = <Tensor> parts[k]
-        copy_block(out, k * strides_of(out.layout)[axis], part, 0, ndim, part.layout.dims, strides, strides_of(part.layout))
+        copy_part(out, k * strides_of(out.layout)[axis], part, strides)
     return recorded_join(n, parts, out, STACK, 1, &axis)
 
 
@@ -306,6 +312,7 @@ cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
     cdef char* data = x.data
     cdef PyObject* node = NULL
     cdef PyObject* out
+    cdef PyObject* before = NULL
     cdef Layout* layout = NULL
     cdef bint drops = row == UNBIND
     cdef int i, ndim = x.layout.ndim - drops
@@ -340,7 +347,11 @@ cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
         data += size * step
         if node != NULL:
             Py_INCREF(<object> node)
-            set_history(out, node, <int> k)
+            if k == 0 or (<Tensor> before).flags & CYCLIC:
+                set_history(out, node, <int> k)
+            else:
+                (<Tensor> out).node, (<Tensor> out).output_nr, (<Tensor> out).needs_grad = node, <int> k, 1
+            before = out
     if node != NULL:
         Py_DECREF(<object> node)
     return parts
@@ -488,7 +499,7 @@ cdef int cut_backward(Node node, PyObject** grads, PyObject** result) except -1:
     for k in range(node.n_outputs):
         if grads[k] != NULL:
             g = <Tensor> grads[k]
-            copy_block(out, start * strides_of(out.layout)[axis], g, 0, g.layout.ndim, g.layout.dims, strides, strides_of(g.layout))
+            copy_part(out, start * strides_of(out.layout)[axis], g, strides)
         start += 1 if drops else ints[k]
     Py_INCREF(out)
     result[0] = <PyObject*> out

@@ -78,7 +78,7 @@ cdef Py_ssize_t integer(object value, str what, str name) except? -1:
 
 cdef int axis_of(object dim, int ndim, str name) except -1:
     """A dimension number, negative ones counted from the end; a 0-d tensor takes 0 and -1."""
-    cdef Py_ssize_t axis = integer(dim, "a dim", name)
+    cdef Py_ssize_t axis = dim if PyLong_CheckExact(<PyObject*> dim) else integer(dim, "a dim", name)
     cdef int n = max(ndim, 1)
     if not -n <= axis < n:
         raise IndexError(f"{name}: dim {axis} is out of range for a tensor of {ndim} dimensions")

@@ -398,7 +398,7 @@ cdef class Tensor:
     def __iter__(self):
         if self.layout.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
-        return iter([self[i] for i in range(self.layout.dims[0])])
+        return iter(self.unbind())
 
     def __bool__(self):
         if self.layout.numel != 1:
