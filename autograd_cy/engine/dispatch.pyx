@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT64, MAX_NDIM, N_DTYPES, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT32, INT64, MAX_NDIM, N_DTYPES, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, DENSE, OVERLAPPING, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref,
     layout_dense_like, layout_incref, layout_scalar, same_layout, same_shape, shape_tuple, strides_of,
@@ -238,10 +238,11 @@ cdef inline int plain_number(PyObject* o, double* value) noexcept:
     return -1
 
 
-cdef inline bint small_dense(OpInfo* info, Tensor x) noexcept:
-    """Whether the row computes in x's dtype, and its loop may run over the memory as it lies without ado."""
-    return (x.dtype_ <= FLOAT64 or x.dtype_ != BOOL and not info.careful) and info.direct[x.dtype_] and x.layout.flags & DENSE \
-        and x.layout.numel < GRAIN
+cdef inline bint small_dense(OpInfo* info, Tensor x, double number) noexcept:
+    """Whether the row computes in x's dtype, and its loop may run over the memory as it lies without ado; beside integers, a number
+    above 0 may be a divisor or exponent."""
+    return (x.dtype_ <= FLOAT64 or x.dtype_ != BOOL and (not info.careful or number > 0)) and info.direct[x.dtype_] \
+        and x.layout.flags & DENSE and x.layout.numel < GRAIN
 
 
 cdef struct Dense:            # operands whose loop runs over the memory as it lies
@@ -311,7 +312,7 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
     cdef double elements[FEW]
     cdef char* p[2]
     cdef int i, kind, dtype, want, first = 1 if info.bool_first else 0
-    cdef bint few
+    cdef bint few, careful
     d.like = NULL
     for i in range(first, n):
         if is_tensor(args[i]) and not take_as(&d.like, <Tensor> args[i]):
@@ -334,7 +335,8 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
         if info.direct[INT64] or not few:
             return False
         d.dtype = default_dtype()
-    if d.dtype > FLOAT64 and info.careful:
+    careful = info.careful and d.dtype > FLOAT64
+    if careful and not few:
         return False
     for i in range(n):
         want = BOOL if i < first else d.dtype
@@ -369,7 +371,16 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
             write_number(&d.given[i], want, <char*> elements)
             fill_place(source, itemsize_of(want), full.numel, <char*> d.spread[i])
         d.p[i + 1] = <char*> d.spread[i]
-    return True
+    return not careful or all_above_zero(d.p[2], d.dtype, full.numel)
+
+
+cdef bint all_above_zero(const char* data, int dtype, Py_ssize_t n) noexcept:
+    """Whether integers may be divisors and exponents without a look at each."""
+    cdef bint above = True
+    cdef Py_ssize_t i
+    for i in range(n):
+        above &= (<const long long*> data)[i] > 0 if dtype == INT64 else (<const int*> data)[i] > 0 if dtype == INT32 else data[i] != 0
+    return above
 
 
 cdef PyObject* run_dense(int opcode, OpInfo* info, int n, Dense* d, const double* attrs) except NULL:
@@ -614,18 +625,18 @@ cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
     cdef int kind
     if is_tensor(a):
         if is_tensor(b):
-            if (<Tensor> a).layout == (<Tensor> b).layout and (<Tensor> a).dtype_ == (<Tensor> b).dtype_ and small_dense(info, <Tensor> a):
+            if (<Tensor> a).layout == (<Tensor> b).layout and (<Tensor> a).dtype_ == (<Tensor> b).dtype_ \
+                    and small_dense(info, <Tensor> a, 0):
                 return binary_dense(opcode, info, <Tensor> a, <Tensor> b)
         else:
             if opcode == POW:
                 out = power_of_number(a, b)
                 if out != NULL:
                     return out
-            if small_dense(info, <Tensor> a):
-                kind = plain_number(b, &number)
-                if kind >= 0:
-                    out = binary_number(opcode, info, <Tensor> a, 1, number, kind)
-    elif is_tensor(b) and small_dense(info, <Tensor> b):
+            kind = plain_number(b, &number)
+            if kind >= 0 and small_dense(info, <Tensor> a, number):
+                out = binary_number(opcode, info, <Tensor> a, 1, number, kind)
+    elif is_tensor(b) and small_dense(info, <Tensor> b, 0):
         kind = plain_number(a, &number)
         if kind >= 0:
             out = binary_number(opcode, info, <Tensor> b, 0, number, kind)
