@@ -246,7 +246,7 @@ cdef inline bint small_dense(OpInfo* info, Tensor x, double number) noexcept:
 
 
 cdef struct Dense:            # operands whose loop runs over the memory as it lies
-    PyObject* like            # the tensor whose layout all have
+    Layout* full              # the layout that all have, and the result; a reference of its own
     int dtype                 # that the row computes in
     Operand_ given[MAX_INPUTS]
     char* p[MAX_INPUTS + 1]   # p[0] is for the output
@@ -302,42 +302,63 @@ cdef bint take_as(PyObject** like, Tensor t) noexcept:
     return True
 
 
-cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
+cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) except -1:
     """Whether all operands are tensors of one small dense layout and one dtype that the row computes in (a mask that comes first aside,
-    which is bool); among few elements also numbers, tensors that broadcast, and lower dtypes, all of which are laid out in d."""
-    cdef Layout* full
-    cdef Tensor t
-    cdef const char* source
+    which is bool); among few elements also numbers, tensors that broadcast or have gaps, and lower dtypes, all of which are laid out in d.
+    """
+    cdef PyObject* like = NULL
     cdef double number
-    cdef double elements[FEW]
-    cdef char* p[2]
-    cdef int i, kind, dtype, want, first = 1 if info.bool_first else 0
-    cdef bint few, careful
-    d.like = NULL
+    cdef int i, dtype, first = 1 if info.bool_first else 0
+    cdef bint few
+    if is_tensor(args[first]) and small_dense(info, <Tensor> args[first], 0):        # mostly they lie right
+        d.full, d.dtype = (<Tensor> args[first]).layout, (<Tensor> args[first]).dtype_
+        for i in range(n):
+            if not is_tensor(args[i]) or (<Tensor> args[i]).layout != d.full or (<Tensor> args[i]).dtype_ != (BOOL if i < first else d.dtype):
+                break
+            d.given[i].tensor = args[i]
+            d.p[i + 1] = (<Tensor> args[i]).data
+        else:
+            layout_incref(d.full)
+            return True
     for i in range(first, n):
-        if is_tensor(args[i]) and not take_as(&d.like, <Tensor> args[i]):
+        if is_tensor(args[i]) and not take_as(&like, <Tensor> args[i]):
             return False
-    if d.like != NULL:
-        dtype = (<Tensor> d.like).dtype_
+    if like != NULL:
+        dtype = (<Tensor> like).dtype_
     elif first and is_tensor(args[0]):                              # a choice between numbers
-        d.like, dtype = args[0], INT64
+        like, dtype = args[0], INT64
         for i in range(first, n):
             if plain_number(args[i], &number) == SAVED_FLOAT:
                 dtype = default_dtype()
     else:
         return False
-    full = (<Tensor> d.like).layout
-    if not full.flags & DENSE or full.numel >= GRAIN:
+    d.full = (<Tensor> like).layout
+    few = d.full.numel <= FEW and not recording()
+    if not few and (not d.full.flags & DENSE or d.full.numel >= GRAIN or info.careful and dtype > FLOAT64):
         return False
-    few = full.numel <= FEW and not recording()
     d.dtype = dtype
     if not info.direct[dtype]:
         if info.direct[INT64] or not few:
             return False
         d.dtype = default_dtype()
-    careful = info.careful and d.dtype > FLOAT64
-    if careful and not few:
-        return False
+    if d.full.flags & DENSE:
+        layout_incref(d.full)
+    else:
+        d.full = layout_dense_like(d.full)
+    if laid_out_all(first, n, args, d, dtype, few) and (not info.careful or d.dtype <= FLOAT64
+                                                        or all_above_zero(d.p[2], d.dtype, d.full.numel)):
+        return True
+    layout_decref(d.full)
+    return False
+
+
+cdef bint laid_out_all(int first, int n, PyObject** args, Dense* d, int dtype, bint few) noexcept:
+    cdef Tensor t
+    cdef const char* source
+    cdef double number
+    cdef double elements[FEW]
+    cdef char* p[2]
+    cdef int i, kind, want
     for i in range(n):
         want = BOOL if i < first else d.dtype
         d.given[i].tensor = NULL
@@ -346,7 +367,7 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
             t = <Tensor> args[i]
             d.given[i].tensor = args[i]
             d.p[i + 1] = t.data
-            if t.dtype_ == want and t.layout == full:
+            if t.dtype_ == want and t.layout == d.full:
                 continue
             if not few:
                 return False
@@ -355,13 +376,13 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
                 if i < first or t.dtype_ < dtype or t.dtype_ <= FLOAT64 or not t.layout.flags & DENSE or t.layout.numel > FEW:
                     return False
                 p[0], p[1] = <char*> elements, t.data
-                if t.layout == full:
+                if t.layout == d.full:
                     p[0] = d.p[i + 1] = <char*> d.spread[i]
                 K.casts[t.dtype_][want](t.layout.numel, p, NULL)
-                if t.layout == full:
+                if t.layout == d.full:
                     continue
                 source = p[0]
-            if not lay_out(source, t.layout, want, full, <char*> d.spread[i]):
+            if not lay_out(source, t.layout, want, d.full, <char*> d.spread[i]):
                 return False
         else:
             kind = plain_number(args[i], &number)
@@ -369,9 +390,9 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
                 return False
             d.given[i].number, d.given[i].kind, d.given[i].integer = number, kind, <long long> number if kind == SAVED_INT else 0
             write_number(&d.given[i], want, <char*> elements)
-            fill_place(source, itemsize_of(want), full.numel, <char*> d.spread[i])
+            fill_place(source, itemsize_of(want), d.full.numel, <char*> d.spread[i])
         d.p[i + 1] = <char*> d.spread[i]
-    return not careful or all_above_zero(d.p[2], d.dtype, full.numel)
+    return True
 
 
 cdef bint all_above_zero(const char* data, int dtype, Py_ssize_t n) noexcept:
@@ -385,10 +406,13 @@ cdef bint all_above_zero(const char* data, int dtype, Py_ssize_t n) noexcept:
 
 cdef PyObject* run_dense(int opcode, OpInfo* info, int n, Dense* d, const double* attrs) except NULL:
     """The fast path of rows with three operands, or with numbers in unusual places."""
-    cdef Layout* layout = (<Tensor> d.like).layout
-    cdef PyObject* out = tensor_new(layout, BOOL if info.bool_result else d.dtype)
+    cdef PyObject* out
+    try:
+        out = tensor_new(d.full, BOOL if info.bool_result else d.dtype)
+    finally:
+        layout_decref(d.full)
     d.p[0] = (<Tensor> out).data
-    run_loop(info.loop, d.dtype, ALL_VECTORS, layout.numel, d.p, attrs)
+    run_loop(info.loop, d.dtype, ALL_VECTORS, (<Tensor> out).layout.numel, d.p, attrs)
     if not info.bool_result:
         record_elementwise(opcode, out, n, d.given, d.given, attrs, NO_REDUCTION)
     return out
@@ -731,7 +755,10 @@ cdef bint inplace_dense(int opcode, OpInfo* info, int n, PyObject** args, const 
     cdef Dense d
     cdef Tensor x = <Tensor> args[0], t
     cdef int i
-    if info.bool_result or not all_dense(info, n, args, &d) or x.layout != (<Tensor> d.like).layout or x.dtype_ != d.dtype:
+    if info.bool_result or not all_dense(info, n, args, &d):
+        return False
+    layout_decref(d.full)
+    if x.layout != d.full or x.dtype_ != d.dtype:
         return False
     for i in range(n):
         if d.given[i].tensor != NULL:
