@@ -313,7 +313,8 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) except -1:
     if is_tensor(args[first]) and small_dense(info, <Tensor> args[first], 0):        # mostly they lie right
         d.full, d.dtype = (<Tensor> args[first]).layout, (<Tensor> args[first]).dtype_
         for i in range(n):
-            if not is_tensor(args[i]) or (<Tensor> args[i]).layout != d.full or (<Tensor> args[i]).dtype_ != (BOOL if i < first else d.dtype):
+            if not is_tensor(args[i]) or (<Tensor> args[i]).layout != d.full \
+                    or (<Tensor> args[i]).dtype_ != (BOOL if i < first else d.dtype):
                 break
             d.given[i].tensor = args[i]
             d.p[i + 1] = (<Tensor> args[i]).data

@@ -105,8 +105,7 @@ cdef object joined(tuple given, object dim, str name):
     cdef Py_ssize_t start = 0
     cdef Tensor part, out
     cdef Layout* first = NULL
-    cdef int dtype = -1, nothing = 0
-    cdef int axis, i, k
+    cdef int dtype = -1, nothing = 0, axis, i, k
     for k in range(n):
         if (<Tensor> parts[k]).dtype_ != dtype:
             dtype = promote(dtype, (<Tensor> parts[k]).dtype_)
@@ -138,8 +137,7 @@ cdef object joined(tuple given, object dim, str name):
     out = made(first.ndim, shape, dtype)
     start = 0
     for k in range(n):
-        part = <Tensor> parts[k]
-        copy_part(out, start * strides_of(out.layout)[axis], part, strides_of(out.layout))
+        copy_part(out, start * strides_of(out.layout)[axis], <Tensor> parts[k], strides_of(out.layout))
         start += sizes[k]
     sizes[n] = axis
     return recorded_join(n, parts, out, CONCATENATE, n + 1, sizes)
@@ -156,11 +154,8 @@ def stack(tensors, dim=0):
     cdef PyObject** parts = PySequence_Fast_ITEMS(given)
     cdef Layout* first = (<Tensor> parts[0]).layout
     cdef Tensor part, out
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Py_ssize_t axis
-    cdef int ndim = first.ndim, dtype = -1
-    cdef int i, k, n = <int> len(given)
+    cdef Py_ssize_t axis, shape[MAX_NDIM], strides[MAX_NDIM]
+    cdef int ndim = first.ndim, n = <int> len(given), dtype = -1, i, k
     for k in range(n):
         part = <Tensor> parts[k]
         dtype = promote(dtype, part.dtype_)
@@ -176,8 +171,7 @@ def stack(tensors, dim=0):
     for i in range(ndim):
         strides[i] = strides_of(out.layout)[i + (i >= axis)]
     for k in range(n):
-        part = <Tensor> parts[k]
-        copy_part(out, k * strides_of(out.layout)[axis], part, strides)
+        copy_part(out, k * strides_of(out.layout)[axis], <Tensor> parts[k], strides)
     return recorded_join(n, parts, out, STACK, 1, &axis)
 
 
@@ -196,8 +190,8 @@ cdef Tensor at_least(Tensor x, int ndim):
 
 cdef tuple with_dims(object tensors, int ndim, str name):
     cdef tuple parts = tensors_of(tensors, name)
-    for part in parts:
-        if (<Tensor> part).layout.ndim < ndim:
+    for p in parts:
+        if (<Tensor> p).layout.ndim < ndim:
             return tuple([at_least(<Tensor> p, ndim) for p in parts])
     return parts
 
@@ -205,7 +199,7 @@ cdef tuple with_dims(object tensors, int ndim, str name):
 def hstack(tensors):
     """Tensors joined along dimension 1 (of one dimension: 0)."""
     cdef tuple parts = with_dims(tensors, 1, "hstack")
-    return joined(parts, 0 if (<Tensor> parts[0]).layout.ndim == 1 else 1, "hstack")
+    return joined(parts, (<Tensor> parts[0]).layout.ndim != 1, "hstack")
 
 
 def vstack(tensors):
@@ -311,15 +305,14 @@ cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
     cdef Py_ssize_t step = strides_of(x.layout)[dim] * itemsize_of(x.dtype_)
     cdef char* data = x.data
     cdef PyObject* node = NULL
-    cdef PyObject* out
     cdef PyObject* before = NULL
+    cdef PyObject* out
     cdef Layout* layout = NULL
     cdef bint drops = row == UNBIND
     cdef int i, ndim = x.layout.ndim - drops
-    cdef tuple parts
     if n > MOST_PARTS:
         raise MemoryError(f"out of memory: {n} tensors")
-    parts = PyTuple_New(n)
+    cdef tuple parts = PyTuple_New(n)
     if n and wants_grad(x) and grad_enabled():
         if drops:
             count[0], count[1] = n, dim
@@ -466,9 +459,7 @@ cdef int joined_backward(Node node, PyObject** grads, PyObject** result) except 
     cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
     cdef bint drops = node.opcode == STACK
     cdef int axis = <int> ints[0 if drops else node.n_edges]
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Py_ssize_t start = 0, size
+    cdef Py_ssize_t start = 0, size, shape[MAX_NDIM], strides[MAX_NDIM]
     cdef Py_ssize_t step = strides_of(g.layout)[axis] * itemsize_of(g.dtype_)
     cdef int i, ndim = g.layout.ndim - drops
     for i in range(ndim):
@@ -490,7 +481,6 @@ cdef int cut_backward(Node node, PyObject** grads, PyObject** result) except -1:
     cdef bint drops = node.opcode == UNBIND
     cdef int axis = <int> ints[1 if drops else node.n_outputs]
     cdef Tensor out = zeros_of(full.ndim, full.dims, node.edges[0].dtype)
-    cdef Tensor g
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t start = 0
     cdef int i, k
@@ -498,8 +488,7 @@ cdef int cut_backward(Node node, PyObject** grads, PyObject** result) except -1:
         strides[i] = strides_of(out.layout)[i + (drops and i >= axis)]
     for k in range(node.n_outputs):
         if grads[k] != NULL:
-            g = <Tensor> grads[k]
-            copy_part(out, start * strides_of(out.layout)[axis], g, strides)
+            copy_part(out, start * strides_of(out.layout)[axis], <Tensor> grads[k], strides)
         start += 1 if drops else ints[k]
     Py_INCREF(out)
     result[0] = <PyObject*> out

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_expand, layout_incref, layout_permute,
-    layout_strided, layout_view, shape_tuple, strides_of,
+    layout_strided, layout_view, strides_of,
 )
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
@@ -711,11 +711,10 @@ cdef object viewed_at(Tensor x, PyObject** items, Py_ssize_t n, str name):
             shape[kept], strides[kept] = 1, -1
             kept += 1
         elif item == dots:
-            for i in range(left):
+            while left > 0:
                 shape[kept], strides[kept] = dims[axis], given[axis]
                 cut[0], cut[1], cut[2] = 0, -1, 1
-                axis, kept, cut = axis + 1, kept + 1, cut + 3
-            left = 0
+                axis, kept, cut, left = axis + 1, kept + 1, cut + 3, left - 1
         else:
             cut[0], cut[1], cut[2] = 0, -1, 1
             if PySlice_Check(item):
