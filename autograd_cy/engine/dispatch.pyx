@@ -286,6 +286,20 @@ cdef bint lay_out(const char* source, Layout* layout, int dtype, Layout* full, c
     return True
 
 
+cdef bint lay_out_number(Dense* d, int i, PyObject* o) noexcept:
+    """Operand i is a number: everywhere in its place, if the row's dtype stays what it is."""
+    cdef Operand_* given = &d.given[i]
+    cdef double element
+    cdef int kind = plain_number(o, &given.number)
+    if kind < 0 or d.dtype == BOOL or d.dtype > FLOAT64 and kind != SAVED_INT:
+        return False
+    given.tensor, given.kind, given.integer = NULL, kind, <long long> given.number if kind == SAVED_INT else 0
+    write_number(given, d.dtype, <char*> &element)
+    d.p[i + 1] = <char*> d.spread[i]
+    fill_place(<const char*> &element, itemsize_of(d.dtype), d.full.numel, d.p[i + 1])
+    return True
+
+
 cdef bint take_as(PyObject** like, Tensor t) noexcept:
     """Let the tensor of most elements, of these that of the dtype to which they are promoted, be `like`; False: not so easily."""
     cdef Layout* full
@@ -307,17 +321,28 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) except -1:
     which is bool); among few elements also numbers, tensors that broadcast or have gaps, and lower dtypes, all of which are laid out in d.
     """
     cdef PyObject* like = NULL
+    cdef Layout* layout
     cdef double number
     cdef int i, dtype, first = 1 if info.bool_first else 0
     cdef bint few
     if is_tensor(args[first]) and small_dense(info, <Tensor> args[first], 0):        # mostly they lie right
         d.full, d.dtype = (<Tensor> args[first]).layout, (<Tensor> args[first]).dtype_
+        few = d.full.numel <= FEW and not recording()
         for i in range(n):
-            if not is_tensor(args[i]) or (<Tensor> args[i]).layout != d.full \
-                    or (<Tensor> args[i]).dtype_ != (BOOL if i < first else d.dtype):
+            if is_tensor(args[i]):
+                layout = (<Tensor> args[i]).layout
+                if (<Tensor> args[i]).dtype_ != (BOOL if i < first else d.dtype):
+                    break
+                d.given[i].tensor = args[i]
+                d.p[i + 1] = (<Tensor> args[i]).data
+                if layout == d.full:
+                    continue
+                if layout.numel != 1 or i < first or not few or layout.ndim > d.full.ndim:
+                    break
+                d.p[i + 1] = <char*> d.spread[i]
+                fill_place((<Tensor> args[i]).data, itemsize_of(d.dtype), d.full.numel, d.p[i + 1])
+            elif i < first or not few or not lay_out_number(d, i, args[i]):
                 break
-            d.given[i].tensor = args[i]
-            d.p[i + 1] = (<Tensor> args[i]).data
         else:
             layout_incref(d.full)
             return True
@@ -356,14 +381,11 @@ cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) except -1:
 cdef bint laid_out_all(int first, int n, PyObject** args, Dense* d, int dtype, bint few) noexcept:
     cdef Tensor t
     cdef const char* source
-    cdef double number
     cdef double elements[FEW]
     cdef char* p[2]
-    cdef int i, kind, want
+    cdef int i, want
     for i in range(n):
         want = BOOL if i < first else d.dtype
-        d.given[i].tensor = NULL
-        source = <const char*> elements
         if is_tensor(args[i]):
             t = <Tensor> args[i]
             d.given[i].tensor = args[i]
@@ -386,12 +408,8 @@ cdef bint laid_out_all(int first, int n, PyObject** args, Dense* d, int dtype, b
             if not lay_out(source, t.layout, want, d.full, <char*> d.spread[i]):
                 return False
         else:
-            kind = plain_number(args[i], &number)
-            if kind < 0 or i < first or not few or d.dtype == BOOL or d.dtype > FLOAT64 and kind != SAVED_INT:
+            if i < first or not few or not lay_out_number(d, i, args[i]):
                 return False
-            d.given[i].number, d.given[i].kind, d.given[i].integer = number, kind, <long long> number if kind == SAVED_INT else 0
-            write_number(&d.given[i], want, <char*> elements)
-            fill_place(source, itemsize_of(want), d.full.numel, <char*> d.spread[i])
         d.p[i + 1] = <char*> d.spread[i]
     return True
 
