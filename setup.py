@@ -10,12 +10,12 @@ First: loops for whole vectors only, with few variants (kernels/padding.h, ops/c
 -680; functions of rows from a list -50; -fno-plt -40; no signatures in docstrings -30; -fno-tree-vectorize where there is nothing to
 vectorise -20. Then: v4 only where it gains (WIDE) -430; a package optimised as a whole (WHOLE) -200; formulas once each in the baseline
 (kernels/vecmath.h) -75; cold modules without short cuts (SHORT_CUTS_OFF) -60; the rest of loops by single elements (LEAN_LOOPS) -45;
-no generators for messages -40; numbers of rows by a C function -40.
+no generators for messages -40; numbers of rows by a C function -40. Then: 15 modules instead of 58 (merging.py) -260; small functions,
+unless they are named (hot_functions.txt) -190; tiles of products that were never called -55; packed tables of addresses -60.
 Tried, and not worth it: -fno-inline-functions and -fno-inline-small-functions (10 each), blocks in simple order (1); -Os for all modules
-(350; a step of XOR 12 % slower, views and reductions 15), also with inlining of small functions, blocks in order and no string
-instructions (10 % slower); --param=inline-unit-growth=10 for joins, reductions, losses and the replay (75; a replay 9 % slower); no
+(350; a step of XOR 22 % slower); --param=inline-unit-growth=10 for joins, reductions, losses and the replay (75; a replay 9 % slower); no
 small products with 512 bits (160; XOR 1.5 % slower here, and more where vectors of 512 bits are not two of 256); identical code folded
-by gold (130 without WHOLE).
+by gold (130 without WHOLE); no checks for None (40).
 """
 
 import os
@@ -116,13 +116,14 @@ BASE_LEVEL = ["-Os"] if X86 else None
 # The tests' doors to raw kernels are part of a build in place, but not of an installed package.
 PROBES = "--inplace" in sys.argv
 # These take arguments from Python and objects that may be None where a Tensor should be; the others trust what these pass on.
-CAREFUL = {f"autograd_cy.{name}" for name in ("engine.elementwise", "_views", "_walks", "_calls", "_reductions", "_selections", "engine.linear_algebra")}
+CAREFUL = {f"autograd_cy.{name}" for name in (
+    "_calls", "_reductions", "_selections", "_views", "_walks", "engine.elementwise", "engine.linear_algebra")}
 # 5 % of a module; there is nothing to vectorise in these.
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
 # Mostly checks of arguments around calls that take a microsecond: -Os makes them a third smaller and 5 to 10 % slower than -O2.
 COLD = {f"autograd_cy.{name}" for name in (
-    "_calls", "_capture", "_lapack", "_selections", "_walks", "engine.elementwise", "engine.linear_algebra", "kernels.table", "kernels._probe",
-    "kernels._probe_strided")}
+    "_calls", "_capture", "_lapack", "_selections", "_walks", "engine.elementwise", "engine.linear_algebra", "kernels.table",
+    "kernels._probe", "kernels._probe_strided")}
 # Cython's shortcuts that save nanoseconds and are written out wherever they are used: remembered globals, bound methods taken apart, digits
 # of integers. Of cold and warm modules a sixteenth.
 SHORT_CUTS_OFF = [f"-DCYTHON_{name}=0" for name in ("USE_DICT_VERSIONS", "UNPACK_METHODS", "USE_PYLONG_INTERNALS")]
@@ -209,7 +210,8 @@ class Library(Extension):
         for part in parts:
             part.define_macros = [("PyInit_" + part.name.rpartition(".")[2], self.function(part))]
             part.extra_compile_args += flags
-        write_if_changed(ROOT / source, f'#define LIBRARY {short}\n#define MODULES(X) {listed}\n#define MERGED(X) {merged}\n#include "library.h"\n')
+        write_if_changed(ROOT / source, f'#define LIBRARY {short}\n#define MODULES(X) {listed}\n#define MERGED(X) {merged}\n'
+                                        '#include "library.h"\n')
         self.parts = [*parts, Extension(name, [str(source)], include_dirs=[str(PACKAGE)], depends=[str(PACKAGE / "library.h")],
                                         extra_compile_args=["-Os", *FLAGS])]
         super().__init__(name, [source for part in self.parts for source in part.sources], extra_link_args=[

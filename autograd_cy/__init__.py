@@ -17,6 +17,7 @@ from .engine.composed import (
     allclose, clamp_max_, clamp_min_, dist, float_power, gcd, lcm, ldexp, positive, rsub,
 )
 from .engine.composed import multigammaln as mvlgamma
+from .engine.convolve import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .engine.creation import (
     arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, ones, ones_like, tensor, zeros, zeros_like,
 )
@@ -57,11 +58,14 @@ from .engine.matrix_products import (
 from .engine.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .engine.node import set_record_lines
 from .engine.named_products import bmm, dot, mm, mv
+from .engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from .engine.pooling import max_pool1d, max_pool2d, max_pool3d
 from .engine.products import linear, matmul
 from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,
 )
+from .engine.resample import pixel_shuffle, pixel_unshuffle
 from .engine.scipy_functions import gammainc as igamma
 from .engine.scipy_functions import gammaincc as igammac
 from .engine.scipy_functions import i0
@@ -98,13 +102,6 @@ arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh, fix = (
     _elementwise.trunc)
 inf, nan, pi, e = 1e400, 1e400 - 1e400, 3.141592653589793, 2.718281828459045
 
-from . import autograd, nn, optim  # noqa: E402  they build on the names above
-
-# What torch has of torch.nn.functional
-for _name in ("batch_norm", "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-              "cosine_similarity", "dropout", "group_norm", "instance_norm", "kl_div", "layer_norm", "max_pool1d", "max_pool2d",
-              "max_pool3d", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "rms_norm"):
-    globals()[_name] = getattr(nn.functional, _name)
 Size = tuple
 contiguous_format, preserve_format, channels_last = "contiguous_format", "preserve_format", "channels_last"
 
@@ -133,7 +130,20 @@ def vmap(func, *args, **options):
     return vmap(func, *args, **options)
 
 
-__all__ = [n for n in dir() if not n.startswith("_")]
+# Of torch.nn.functional, torch itself has these, too; nn is imported when the first of them is called.
+def _of_functional(name):
+    def function(*args, **options):
+        from .nn import functional
+
+        globals()[name] = found = getattr(functional, name)
+        return found(*args, **options)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"nn.functional.{name}, of the same arguments."
+    return function
+
+
+for _name in ("bilinear", "cosine_similarity", "dropout", "kl_div", "pairwise_distance"):
+    globals()[_name] = _of_functional(_name)
 
 
 # What is seldom used is imported at its first use. A `__getattr__` of the package would do that too, but where a module has one,
@@ -150,6 +160,9 @@ class _Later(type(_elementwise)):
         return getattr(module, attribute)
 
 
+for _name in ("nn", "optim", "autograd"):
+    globals()[_name] = _Later(f"{__name__}.{_name}")
+__all__ = [n for n in dir() if not n.startswith("_")]
 for _name in ("data", "utils", "tools", "linalg", "special", "random", "graph", "func"):
     if _name not in globals():
         globals()[_name] = _Later(f"{__name__}.{_name}")

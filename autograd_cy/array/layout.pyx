@@ -145,22 +145,33 @@ cdef Layout* layout_scalar() noexcept:
 
 
 cdef Layout* layout_strided(int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) except NULL:
-    cdef Py_ssize_t numel, step = 1
+    cdef Py_ssize_t numel = 1, reach = 1, sizes = 0, size, stride
+    cdef bint same = True, contiguous = True, apart = True, plain = True
     cdef Layout* a
     cdef int i
     for i in range(ndim - 1, -1, -1):
-        if strides[i] != step:
-            break
-        if shape[i] > 1:
-            step *= shape[i]
-    else:
+        size, stride = shape[i], strides[i]
+        same &= stride == numel
+        plain &= size >= 1
+        if size > 1:
+            contiguous &= stride == numel
+            apart &= stride >= reach                      # as far as the axes behind it reach, or farther
+            reach = stride * size
+            sizes |= size | numel
+            numel *= size
+    if same:
         return layout_contiguous(ndim, shape)             # the one that other tensors have
-    numel = checked_numel(ndim, shape)
+    plain &= sizes >> LARGEST_BITS // 2 == 0
+    if not plain:
+        numel = checked_numel(ndim, shape)
     a = layout_alloc(ndim)
     a.numel = numel
     for i in range(ndim):
         a.dims[i], strides_of(a)[i] = shape[i], strides[i]
-    a.flags = classify(a)
+    if plain and (contiguous or apart):
+        a.flags = CONTIGUOUS | DENSE if contiguous else 0
+    else:
+        a.flags = classify(a)
     return a
 
 

@@ -10,6 +10,7 @@ from operator import index as as_int
 import numpy as np
 
 from . import blocks, creation, joins, shape, windows
+from .blocks import interleave
 from .copies import show_as
 from .gather import index_select
 from .tensor import Tensor
@@ -50,7 +51,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     repeat_interleave(repeats): number i as often as repeats[i] says. Raises RuntimeError for negative repeats or another length.
     """
     if type(repeats) is int:
-        return blocks.interleave(need_tensor(input, "repeat_interleave"), repeats, dim)
+        return interleave(input, repeats, dim)
     if repeats is None:
         return repeat_interleave(creation.arange(need_tensor(input, "repeat_interleave").shape[0]), input, 0, output_size=output_size)
     if dim is None:
@@ -61,7 +62,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if isinstance(repeats, Tensor) and repeats.numel() == 1 and repeats.ndim < 2:
         repeats = repeats.item()
     if not isinstance(repeats, (Tensor, list, tuple)):
-        return blocks.interleave(input, as_int(repeats), axis)
+        return interleave(input, as_int(repeats), axis)
     if isinstance(repeats, Tensor) and (repeats.is_floating_point() or repeats.ndim != 1):
         raise RuntimeError(f"repeat_interleave: repeats must be integers in one dimension, got {repeats.dtype} of shape {repeats.shape}")
     counts = _escaping(repeats, "repeat_interleave() by a tensor")

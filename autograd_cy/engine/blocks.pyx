@@ -6,15 +6,16 @@
 # Each is one node whose attributes are integers: composed of views and copies it would be four to ten.
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcpy
+from cpython.ref cimport Py_INCREF
+from libc.string cimport memcpy, memset
 
-from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_dense_like, strides_of
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
-from autograd_cy.engine.node cimport EDGE_WORDS, Node, attributes_of
+from autograd_cy.engine.node cimport EDGE_WORDS, Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, read_operand, write_number
+from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport (
     axis_of, copy_block, made, made_of, make_quick, narrowed, need_tensor, read_dims, read_shape, reshape_to, sizes_from, transposed,
@@ -216,8 +217,9 @@ def tile(input, *dims):
     return repeat_by(input, sizes_from(dims), True, "tile")
 
 
-def interleave(Tensor x, Py_ssize_t count, dim):
+def interleave(input, Py_ssize_t count, dim):
     """Every slice of dim, or every element, `count` times: repeat_interleave by a number."""
+    cdef Tensor x = need_tensor(input, "repeat_interleave")
     cdef Py_ssize_t attrs[2]
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t dims[MAX_NDIM + 1]
@@ -249,16 +251,21 @@ def interleave(Tensor x, Py_ssize_t count, dim):
 
 cdef int set_all(Tensor out, object value) except -1:
     """Every element of new memory (in a capture, a constant); true where the value is no plain number of the dtype."""
-    cdef Py_ssize_t done = itemsize_of(out.dtype_), total = out.layout.numel * done, n
+    cdef Py_ssize_t i, n = out.layout.numel
     cdef Operand_ number
-    if total and read_operand(<PyObject*> value, &number) == 0 and number.tensor == NULL and (out.dtype_ <= FLOAT64 or number.number == 0):
-        write_number(&number, out.dtype_, out.data)
-        while done < total:
-            n = min(done, 4096, total - done)
-            memcpy(out.data + done, out.data, n)
-            done += n
+    cdef double element
+    if n and read_operand(<PyObject*> value, &number) == 0 and number.tensor == NULL and (out.dtype_ <= FLOAT64 or number.number == 0):
+        write_number(&number, out.dtype_, <char*> &element)
+        if out.dtype_ == FLOAT32:
+            for i in range(n):
+                (<float*> out.data)[i] = (<float*> &element)[0]
+        elif out.dtype_ == FLOAT64:
+            for i in range(n):
+                (<double*> out.data)[i] = element
+        else:
+            memset(out.data, 0, n * itemsize_of(out.dtype_))
         return 0
-    return total != 0
+    return n != 0
 
 
 cdef object pad_by(Tensor x, const Py_ssize_t* pads, object value):
@@ -267,6 +274,8 @@ cdef object pad_by(Tensor x, const Py_ssize_t* pads, object value):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t before, after, to = 0, start = 0
     cdef int ndim = x.layout.ndim
+    cdef Py_ssize_t ints[2 * MAX_NDIM + 1]
+    cdef double number = 0
     cdef bint filled = True
     cdef Tensor out
     cdef int i
@@ -282,17 +291,15 @@ cdef object pad_by(Tensor x, const Py_ssize_t* pads, object value):
     out = made(ndim, shape, x.dtype_)
     if not filled and set_all(out, value):
         out = full(out.shape, value, dtype=x.dtype)
+    if wants_grad(x):
+        number = value
     for i in range(ndim):
         to += max(pads[2 * i], 0) * strides_of(out.layout)[i]
         start += max(-pads[2 * i], 0) * strides_of(x.layout)[i]
     copy_block(out, to, x, start, ndim, dims, strides_of(out.layout), strides_of(x.layout))
-    made_of(x, out, PAD, 2 * ndim, pads)
-    if out.node != NULL and value:                    # else it is left out
-        attrs = (*attributes_of(<Node> out.node), value)
-        Py_INCREF(attrs)
-        Py_DECREF(<object> (<Node> out.node).attrs)
-        (<Node> out.node).attrs = <PyObject*> attrs
-    return out
+    memcpy(ints, pads, 2 * ndim * sizeof(Py_ssize_t))
+    memcpy(ints + 2 * ndim, &number, sizeof(double))
+    return made_of(x, out, PAD, 2 * ndim + 1, ints)
 
 
 def padded(Tensor x, tuple pads, value=0):
@@ -398,7 +405,7 @@ cdef int turned_backward(Node node, PyObject** grads, PyObject** result) except 
     cdef Layout* shape = node.edges[0].layout
     cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
     cdef Py_ssize_t back[2 * MAX_NDIM]
-    cdef int i, n = <int> node.room - EDGE_WORDS
+    cdef int i, n = <int> node.room - EDGE_WORDS - (node.opcode == PAD)
     for i in range(n):
         back[i] = ints[i]
         if node.opcode == ROLL and ints[i]:

@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, DENSE, OVERLAPPING, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref,
     layout_dense_like, layout_incref, layout_scalar, same_layout, same_shape, shape_tuple, strides_of,
@@ -22,14 +22,14 @@ from autograd_cy.engine.node cimport (
     MEAN_REDUCTION, NAMES, NO_REDUCTION, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, node_with_numbers, remember_line,
 )
 from autograd_cy.engine.operands cimport (
-    GRAIN, Operand_, broadcasts_to, category, common_dtype, converted, copy_into, copy_of, default_dtype, dtype_name, lay_out,
-    read_operand, repeat_value, write_number,
+    FEW, GRAIN, Operand_, broadcasts_to, category, common_dtype, converted, copy_elements, copy_into, copy_of, default_dtype, dtype_name,
+    read_operand, write_number,
 )
 from autograd_cy.engine.record cimport (
     no_edge, refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
 )
 from autograd_cy.engine.routines cimport run_routine
-from autograd_cy.engine.tensor cimport FLOOR_DIVIDE, MUL, NEG, POW, REMAINDER, SUB, Tensor, is_tensor, operators, tensor_new
+from autograd_cy.engine.tensor cimport FLOOR_DIVIDE, POW, REMAINDER, SUB, Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand, recording, run_loop,
 )
@@ -43,9 +43,6 @@ from autograd_cy.ops import TABLE
 cdef int SQUARE = OPCODES["square"], SQRT = OPCODES["sqrt"], RECIPROCAL = OPCODES["reciprocal"], FMOD = OPCODES["fmod"]
 cdef int DIVISORS = routine_number("index.divisors")
 cdef tuple NAMES_IN_PLACE = tuple([name + "_" for name in TABLE])
-
-cdef enum:
-    FEW = 64                  # losses that need no tensor of their own before they are reduced; elements of operands laid out on the stack
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object n, int* overflow) noexcept
@@ -142,11 +139,12 @@ cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssiz
     if 0 < out_layout.numel <= FEW and out_layout.flags & CONTIGUOUS and not recording():
         for i in range(n):
             if args[i].tensor == NULL:
-                repeat_value(numbers + 8 * i, itemsize_of(dtype), out_layout.numel, <char*> few[i])
+                fill_place(numbers + 8 * i, itemsize_of(dtype), out_layout.numel, <char*> few[i])
             elif same_layout((<Tensor> args[i].tensor).layout, out_layout):
                 continue
             else:
-                lay_out(<Tensor> args[i].tensor, out_layout, <char*> few[i])
+                t = <Tensor> args[i].tensor
+                lay_out(t.data, t.layout, dtype, out_layout, <char*> few[i])
             p[i + 1] = <char*> few[i]
         variants[ALL_VECTORS](out_layout.numel, p, attrs)
         return
@@ -215,73 +213,194 @@ cdef inline int plain_number(PyObject* o, double* value) noexcept:
     return -1
 
 
-cdef inline bint small_dense(OpInfo* info, Tensor x) noexcept:
-    """Whether the row computes in x's dtype, and its loop may run over the memory as it lies without ado."""
-    return (x.dtype_ <= FLOAT64 or x.dtype_ != BOOL and not info.careful) and info.direct[x.dtype_] and x.layout.flags & DENSE \
-        and x.layout.numel < GRAIN
+cdef inline bint small_dense(OpInfo* info, Tensor x, double number) noexcept:
+    """Whether the row computes in x's dtype, and its loop may run over the memory as it lies without ado; beside integers, a number
+    above 0 may be a divisor or exponent."""
+    return (x.dtype_ <= FLOAT64 or x.dtype_ != BOOL and (not info.careful or number > 0)) and info.direct[x.dtype_] \
+        and x.layout.flags & DENSE and x.layout.numel < GRAIN
 
 
 cdef struct Dense:            # operands whose loop runs over the memory as it lies
-    PyObject* like            # the tensor whose layout all have
+    Layout* full              # the layout that all have, and the result; a reference of its own
+    int dtype                 # that the row computes in
     Operand_ given[MAX_INPUTS]
     char* p[MAX_INPUTS + 1]   # p[0] is for the output
     double spread[MAX_INPUTS][FEW]
 
 
-cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) noexcept:
-    """Whether all operands are tensors of one floating-point dtype, which the row computes in, and of one small dense layout (a mask
-    that comes first aside, which is bool); among few elements also numbers, and tensors that broadcast."""
-    cdef Layout* full
-    cdef Layout* layout
-    cdef double number, value
-    cdef int i, kind, dtype, first = 1 if info.bool_first else 0
-    cdef bint few
-    d.like = NULL
-    for i in range(first, n):
-        if is_tensor(args[i]) and (d.like == NULL or (<Tensor> args[i]).layout.ndim > (<Tensor> d.like).layout.ndim):
-            d.like = args[i]
-    if d.like == NULL or (<Tensor> d.like).dtype_ > FLOAT64 or not small_dense(info, <Tensor> d.like):
+cdef void fill_place(const char* value, Py_ssize_t size, Py_ssize_t n, char* place) noexcept:
+    """n times the same element."""
+    cdef Py_ssize_t i
+    if size == 4:
+        for i in range(n):
+            (<int*> place)[i] = (<const int*> value)[0]
+    elif size == 8:
+        for i in range(n):
+            (<long long*> place)[i] = (<const long long*> value)[0]
+    else:
+        for i in range(n):
+            place[i] = value[0]
+
+
+cdef bint lay_out(const char* source, Layout* layout, int dtype, Layout* full, char* place) noexcept:
+    """Lay few elements out as `full` is; False if their layout does not broadcast to that."""
+    cdef Py_ssize_t strides[MAX_NDIM]
+    if not broadcasts_to(layout, full):
         return False
-    full, dtype = (<Tensor> d.like).layout, (<Tensor> d.like).dtype_
-    few = 0 < full.numel <= FEW
-    for i in range(n):
-        d.given[i].tensor = NULL
-        if is_tensor(args[i]):
-            if (<Tensor> args[i]).dtype_ != (BOOL if i < first else dtype):
-                return False
-            d.given[i].tensor = args[i]
-            d.p[i + 1] = (<Tensor> args[i]).data
-            layout = (<Tensor> args[i]).layout
-            if layout == full:
-                continue
-            if i < first or not few or recording():
-                return False
-            if not full.flags & CONTIGUOUS and layout.numel != 1 or not broadcasts_to(layout, full):
-                return False
-            if layout.numel == 1:
-                repeat_value(d.p[i + 1], itemsize_of(dtype), full.numel, <char*> d.spread[i])
-            else:
-                lay_out(<Tensor> args[i], full, <char*> d.spread[i])
+    if layout.numel == 1:
+        fill_place(source, itemsize_of(dtype), full.numel, place)
+        return True
+    broadcast_strides(layout, full, strides)
+    copy_elements(full.numel, full.ndim, full.dims, dtype, place, strides_of(full), dtype, source, strides)
+    return True
+
+
+cdef bint lay_out_number(Dense* d, int i, PyObject* o) noexcept:
+    """Operand i is a number: everywhere in its place, if the row's dtype stays what it is."""
+    cdef Operand_* given = &d.given[i]
+    cdef double element
+    cdef int kind = plain_number(o, &given.number)
+    if kind < 0 or d.dtype == BOOL or d.dtype > FLOAT64 and kind != SAVED_INT:
+        return False
+    given.tensor, given.kind, given.integer = NULL, kind, <long long> given.number if kind == SAVED_INT else 0
+    write_number(given, d.dtype, <char*> &element)
+    d.p[i + 1] = <char*> d.spread[i]
+    fill_place(<const char*> &element, itemsize_of(d.dtype), d.full.numel, d.p[i + 1])
+    return True
+
+
+cdef bint take_as(PyObject** like, Tensor t) noexcept:
+    """Let the tensor of most elements, of these that of the dtype to which they are promoted, be `like`; False: not so easily."""
+    cdef Layout* full
+    if like[0] == NULL:
+        like[0] = <PyObject*> t
+        return True
+    full = (<Tensor> like[0]).layout
+    if t.layout.numel > full.numel:
+        like[0] = <PyObject*> t
+    elif t.dtype_ < (<Tensor> like[0]).dtype_ and t.layout.numel == full.numel:
+        if t.layout != full:
+            return False
+        like[0] = <PyObject*> t
+    return True
+
+
+cdef bint all_dense(OpInfo* info, int n, PyObject** args, Dense* d) except -1:
+    """Whether all operands are tensors of one small dense layout and one dtype that the row computes in (a mask that comes first aside,
+    which is bool); among few elements also numbers, tensors that broadcast or have gaps, and lower dtypes, all of which are laid out in d.
+    """
+    cdef PyObject* like = NULL
+    cdef Layout* layout
+    cdef double number
+    cdef int i, dtype, first = 1 if info.bool_first else 0
+    cdef bint few
+    if is_tensor(args[first]) and small_dense(info, <Tensor> args[first], 0):        # mostly they lie right
+        d.full, d.dtype = (<Tensor> args[first]).layout, (<Tensor> args[first]).dtype_
+        few = d.full.numel <= FEW and not recording()
+        for i in range(n):
+            if is_tensor(args[i]):
+                layout = (<Tensor> args[i]).layout
+                if (<Tensor> args[i]).dtype_ != (BOOL if i < first else d.dtype):
+                    break
+                d.given[i].tensor = args[i]
+                d.p[i + 1] = (<Tensor> args[i]).data
+                if layout == d.full:
+                    continue
+                if layout.numel != 1 or i < first or not few or layout.ndim > d.full.ndim:
+                    break
+                d.p[i + 1] = <char*> d.spread[i]
+                fill_place((<Tensor> args[i]).data, itemsize_of(d.dtype), d.full.numel, d.p[i + 1])
+            elif i < first or not few or not lay_out_number(d, i, args[i]):
+                break
         else:
-            kind = plain_number(args[i], &number)
-            if kind < 0 or i < first or not few or recording():
+            layout_incref(d.full)
+            return True
+    for i in range(first, n):
+        if is_tensor(args[i]) and not take_as(&like, <Tensor> args[i]):
+            return False
+    if like != NULL:
+        dtype = (<Tensor> like).dtype_
+    elif first and is_tensor(args[0]):                              # a choice between numbers
+        like, dtype = args[0], INT64
+        for i in range(first, n):
+            if plain_number(args[i], &number) == SAVED_FLOAT:
+                dtype = default_dtype()
+    else:
+        return False
+    d.full = (<Tensor> like).layout
+    few = d.full.numel <= FEW and not recording()
+    if not few and (not d.full.flags & DENSE or d.full.numel >= GRAIN or info.careful and dtype > FLOAT64):
+        return False
+    d.dtype = dtype
+    if not info.direct[dtype]:
+        if info.direct[INT64] or not few:
+            return False
+        d.dtype = default_dtype()
+    if d.full.flags & DENSE:
+        layout_incref(d.full)
+    else:
+        d.full = layout_dense_like(d.full)
+    if laid_out_all(first, n, args, d, dtype, few) and (not info.careful or d.dtype <= FLOAT64
+                                                        or all_above_zero(d.p[2], d.dtype, d.full.numel)):
+        return True
+    layout_decref(d.full)
+    return False
+
+
+cdef bint laid_out_all(int first, int n, PyObject** args, Dense* d, int dtype, bint few) noexcept:
+    cdef Tensor t
+    cdef const char* source
+    cdef double elements[FEW]
+    cdef char* p[2]
+    cdef int i, want
+    for i in range(n):
+        want = BOOL if i < first else d.dtype
+        if is_tensor(args[i]):
+            t = <Tensor> args[i]
+            d.given[i].tensor = args[i]
+            d.p[i + 1] = t.data
+            if t.dtype_ == want and t.layout == d.full:
+                continue
+            if not few:
                 return False
-            d.given[i].number = number
-            d.given[i].kind = kind
-            write_number(&d.given[i], dtype, <char*> &value)
-            repeat_value(<char*> &value, itemsize_of(dtype), full.numel, <char*> d.spread[i])
+            source = t.data
+            if t.dtype_ != want:
+                if i < first or t.dtype_ < dtype or t.dtype_ <= FLOAT64 or not t.layout.flags & DENSE or t.layout.numel > FEW:
+                    return False
+                p[0], p[1] = <char*> elements, t.data
+                if t.layout == d.full:
+                    p[0] = d.p[i + 1] = <char*> d.spread[i]
+                K.casts[t.dtype_][want](t.layout.numel, p, NULL)
+                if t.layout == d.full:
+                    continue
+                source = p[0]
+            if not lay_out(source, t.layout, want, d.full, <char*> d.spread[i]):
+                return False
+        else:
+            if i < first or not few or not lay_out_number(d, i, args[i]):
+                return False
         d.p[i + 1] = <char*> d.spread[i]
     return True
 
 
+cdef bint all_above_zero(const char* data, int dtype, Py_ssize_t n) noexcept:
+    """Whether integers may be divisors and exponents without a look at each."""
+    cdef bint above = True
+    cdef Py_ssize_t i
+    for i in range(n):
+        above &= (<const long long*> data)[i] > 0 if dtype == INT64 else (<const int*> data)[i] > 0 if dtype == INT32 else data[i] != 0
+    return above
+
+
 cdef PyObject* run_dense(int opcode, OpInfo* info, int n, Dense* d, const double* attrs) except NULL:
     """The fast path of rows with three operands, or with numbers in unusual places."""
-    cdef Layout* layout = (<Tensor> d.like).layout
-    cdef int dtype = (<Tensor> d.like).dtype_
     cdef PyObject* out
-    out = tensor_new(layout, BOOL if info.bool_result else dtype)
+    try:
+        out = tensor_new(d.full, BOOL if info.bool_result else d.dtype)
+    finally:
+        layout_decref(d.full)
     d.p[0] = (<Tensor> out).data
-    run_loop(info.loop, dtype, ALL_VECTORS, layout.numel, d.p, attrs)
+    run_loop(info.loop, d.dtype, ALL_VECTORS, (<Tensor> out).layout.numel, d.p, attrs)
     if not info.bool_result:
         record_elementwise(opcode, out, n, d.given, d.given, attrs, NO_REDUCTION)
     return out
@@ -304,7 +423,7 @@ cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, const doub
     cdef Operand_ used[MAX_INPUTS]
     cdef PyObject* kept[MAX_INPUTS]
     cdef char numbers[8 * MAX_INPUTS]
-    cdef list arrays = None       # what keeps operands that were no tensors alive
+    cdef tuple arrays = ()
     cdef Layout* layout
     cdef PyObject* out = NULL
     cdef PyObject* reduced
@@ -312,8 +431,7 @@ cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, const doub
     for i in range(n):
         status = read_operand(args[i], &given[i])
         if status == 2:
-            arrays = arrays or []
-            arrays.append(owned_tensor(args[i]))
+            arrays += (owned_tensor(args[i]),)
             given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
         elif status == 1:
             Py_INCREF(NotImplemented)
@@ -437,6 +555,7 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
     cdef unsigned int mask = 0
     cdef bint needed = False
     cdef PyObject* node
+    cdef PyObject* o
     cdef int i
     for i in range(n):
         if given[i].tensor != NULL and wants_grad(<Tensor> given[i].tensor) and info.dloop[i] >= 0:
@@ -456,7 +575,12 @@ cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, O
         if used[i].tensor == NULL:
             save_number(<Node> node, i, used[i].number, used[i].kind)
         elif mask >> i & 1:
-            save_tensor(<Node> node, i, <Tensor> used[i].tensor)
+            if (<Tensor> used[i].tensor).dtype_ == (<Tensor> out).dtype_ or i == 0 and info.bool_first:
+                save_tensor(<Node> node, i, <Tensor> used[i].tensor)
+            else:
+                o = converted(<Tensor> used[i].tensor, (<Tensor> out).dtype_)
+                save_tensor(<Node> node, i, <Tensor> o)
+                Py_DECREF(<object> o)
     if mask >> n & 1:
         save_tensor(<Node> node, n, <Tensor> out)
     (<Node> node).reduction = reduction
@@ -489,7 +613,7 @@ cdef PyObject* unary_with(int opcode, PyObject* x, const double* attrs) except N
     if not is_tensor(x):
         raise TypeError(f"{NAMES[opcode]}: expected a Tensor, got {type(<object> x).__name__}")
     if not ((<Tensor> x).layout.flags & DENSE and info.direct[(<Tensor> x).dtype_] and (<Tensor> x).layout.numel < GRAIN):
-        return elementwise_of_any(opcode, 1, &x, attrs, NO_REDUCTION)
+        return elementwise(opcode, 1, &x, attrs, NO_REDUCTION)
     out = tensor_new((<Tensor> x).layout, BOOL if info.bool_result else (<Tensor> x).dtype_)
     p[0], p[1] = (<Tensor> out).data, (<Tensor> x).data
     run_loop(info.loop, (<Tensor> x).dtype_, ALL_VECTORS, (<Tensor> x).layout.numel, p, attrs)
@@ -513,18 +637,18 @@ cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL:
     cdef int kind
     if is_tensor(a):
         if is_tensor(b):
-            if (<Tensor> a).layout == (<Tensor> b).layout and (<Tensor> a).dtype_ == (<Tensor> b).dtype_ and small_dense(info, <Tensor> a):
+            if (<Tensor> a).layout == (<Tensor> b).layout and (<Tensor> a).dtype_ == (<Tensor> b).dtype_ \
+                    and small_dense(info, <Tensor> a, 0):
                 return binary_dense(opcode, info, <Tensor> a, <Tensor> b)
         else:
             if opcode == POW:
                 out = power_of_number(a, b)
                 if out != NULL:
                     return out
-            if small_dense(info, <Tensor> a):
-                kind = plain_number(b, &number)
-                if kind >= 0:
-                    out = binary_number(opcode, info, <Tensor> a, 1, number, kind)
-    elif is_tensor(b) and small_dense(info, <Tensor> b):
+            kind = plain_number(b, &number)
+            if kind >= 0 and small_dense(info, <Tensor> a, number):
+                out = binary_number(opcode, info, <Tensor> a, 1, number, kind)
+    elif is_tensor(b) and small_dense(info, <Tensor> b, 0):
         kind = plain_number(a, &number)
         if kind >= 0:
             out = binary_number(opcode, info, <Tensor> b, 0, number, kind)
@@ -619,7 +743,10 @@ cdef bint inplace_dense(int opcode, OpInfo* info, int n, PyObject** args, const 
     cdef Dense d
     cdef Tensor x = <Tensor> args[0], t
     cdef int i
-    if info.bool_result or not all_dense(info, n, args, &d) or x.layout != (<Tensor> d.like).layout:
+    if info.bool_result or not all_dense(info, n, args, &d):
+        return False
+    layout_decref(d.full)
+    if x.layout != d.full or x.dtype_ != d.dtype:
         return False
     for i in range(n):
         if d.given[i].tensor != NULL:
@@ -641,7 +768,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* at
     cdef PyObject* kept[MAX_INPUTS]
     cdef PyObject* apart[MAX_INPUTS]
     cdef char numbers[8 * MAX_INPUTS]
-    cdef list arrays = []
+    cdef tuple arrays = ()
     cdef Layout* layout
     cdef PyObject* o = NULL
     cdef PyObject* temporary = NULL
@@ -657,7 +784,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* at
     for i in range(n):
         status = read_operand(args[i], &given[i])
         if status == 2:
-            arrays.append(owned_tensor(args[i]))
+            arrays += (owned_tensor(args[i]),)
             given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
         elif status == 1:
             Py_INCREF(NotImplemented)

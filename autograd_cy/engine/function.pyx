@@ -21,7 +21,6 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.record cimport (
     link_through_conversion, refuse_inplace, rewrite_history_as, saved_or_raise, set_base, set_edge, set_history, wants_grad,
 )
-from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport CUSTOM_VIEW, Tensor, graph_make_cyclic, tensor_alias
 from autograd_cy.kernels.table cimport recorder
 
@@ -30,7 +29,6 @@ import inspect
 
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.hooks import packed_value, unpacked_value
-
 
 
 cdef Tensor alias_of(Tensor t):

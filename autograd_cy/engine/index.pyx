@@ -26,7 +26,7 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, read_shape, selected, sliced
+from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, read_shape, viewed_at
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
@@ -45,6 +45,7 @@ cdef extern from "Python.h":
     int PySlice_Unpack(object s, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
     Py_ssize_t PY_SSIZE_T_MAX
+    PyObject** PySequence_Fast_ITEMS(object o) noexcept
 
 
 # ---- numbers and slices
@@ -71,16 +72,10 @@ cdef int keep_axis(Choice* c, int axis, Py_ssize_t size, Py_ssize_t step, str na
     return 0
 
 
-cdef inline void cut_axis(Py_ssize_t* cuts, int axis, Py_ssize_t start, Py_ssize_t length, Py_ssize_t step) noexcept:
-    cuts[3 * axis], cuts[3 * axis + 1], cuts[3 * axis + 2] = start, length, step
-
-
-cdef int understand(Choice* c, Tensor x, object items, Py_ssize_t* cuts, str name) except -1:
-    """Fills c, whose arrays the caller lets go of, and `cuts`, unless it is NULL, with start, length and step of each axis (a length of
-    -1: all of it)."""
+cdef int understand(Choice* c, Tensor x, object items, str name) except -1:
+    """Fills c, whose arrays the caller lets go of."""
     cdef Py_ssize_t start, stop, step, size, length
     cdef int axis = 0, named = 0, ndim = x.layout.ndim, i, _skipped
-    cdef bint whole
     c.ndim = c.arrays = c.position = 0
     c.places = False
     for item in items:
@@ -97,18 +92,14 @@ cdef int understand(Choice* c, Tensor x, object items, Py_ssize_t* cuts, str nam
             for _skipped in range(ndim - named):
                 c.first[axis] = 0
                 keep_axis(c, axis, x.layout.dims[axis], 1, name)
-                if cuts != NULL:
-                    cut_axis(cuts, axis, 0, -1, 1)
                 axis += 1
             named = ndim
         elif isinstance(item, Tensor):
             axis += add_arrays(c, x, <Tensor> item, axis, name)
         else:
             size = x.layout.dims[axis]
-            whole = False
             if type(item) is slice:
                 PySlice_Unpack(item, &start, &stop, &step)
-                whole = start == 0 and stop == PY_SSIZE_T_MAX and step == 1
                 length = PySlice_AdjustIndices(size, &start, &stop, step)
                 keep_axis(c, axis, length, step, name)
             else:
@@ -118,14 +109,10 @@ cdef int understand(Choice* c, Tensor x, object items, Py_ssize_t* cuts, str nam
                 if start < 0:
                     start += size
             c.first[axis] = start if length else 0
-            if cuts != NULL:
-                cut_axis(cuts, axis, start, -1 if whole else length, step)
             axis += 1
     for i in range(axis, ndim):
         c.first[i] = 0
         keep_axis(c, i, x.layout.dims[i], 1, name)
-        if cuts != NULL:
-            cut_axis(cuts, i, 0, -1, 1)
     c.position = max(c.position, 0)
     if c.arrays:
         broadcast_arrays(c, name)
@@ -143,17 +130,6 @@ cdef Py_ssize_t block_of(Choice* c, int ndim, const Py_ssize_t* strides, Py_ssiz
     for i in range(ndim):
         start += c.first[i] * strides[i]
     return start
-
-
-cdef object basic(Tensor x, object items, str name):
-    """A view by numbers, slices, None and Ellipsis."""
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Py_ssize_t cuts[3 * MAX_NDIM]
-    cdef Py_ssize_t start
-    cdef Choice c
-    understand(&c, x, items, cuts, name)
-    start = block_of(&c, x.layout.ndim, strides_of(x.layout), strides)
-    return sliced(x, cuts, c.ndim, c.shape, strides, start)
 
 
 # ---- arrays
@@ -436,7 +412,7 @@ cdef Plan choose(Tensor x, object items, Tensor value, bint adds, bint keeps, Py
         step *= max(x.layout.dims[i], 1)
     c.arrays = 0
     try:
-        understand(&c, x, items, NULL, name)
+        understand(&c, x, items, name)
         if keeps or x.layout.flags & CONTIGUOUS:
             offsets = offsets_of(&c, strides, name)
             start = block_of(&c, x.layout.ndim, strides, block)
@@ -548,65 +524,21 @@ cdef object items_of(object index, str name, bint* arrays):
     return items if changed is None else changed
 
 
-cdef object first_slices(Tensor t, object given):
-    """t[start:stop]."""
-    cdef Py_ssize_t start, stop, step, length
-    PySlice_Unpack(given, &start, &stop, &step)
-    length = PySlice_AdjustIndices(t.layout.dims[0], &start, &stop, step)
-    return narrowed(t, 0, start, length)
-
-
-cdef object one_cut(Tensor t, tuple items):
-    """Numbers, slices, None, Ellipsis: where only one axis is cut, as select and narrow, whose records are short."""
-    cdef Py_ssize_t start = 0, stop = 0, step = 1, length
-    cdef int axis = -1, i, before = 0, named = <int> len(items), n = named
-    cdef object cut = None
-    for i in range(n):
-        item = items[i]
-        if item is Ellipsis:
-            before = t.layout.ndim - n
-            named -= 1
-            continue
-        if type(item) is slice:
-            PySlice_Unpack(item, &start, &stop, &step)
-            if start == 0 and stop == PY_SSIZE_T_MAX and step == 1:
-                continue
-        if item is None or axis >= 0 or step != 1:
-            return basic(t, items, "index")
-        axis, cut = i + before, item
-    if axis < 0 or named > t.layout.ndim:
-        return basic(t, items, "index")
-    if type(cut) is not slice:
-        return selected(t, axis, cut, "index")
-    PySlice_Unpack(cut, &start, &stop, &step)
-    length = PySlice_AdjustIndices(t.layout.dims[axis], &start, &stop, 1)
-    return narrowed(t, axis, start, length)
-
-
-cdef bint plain_tuple(tuple items) noexcept:
-    """Whether there are only numbers, slices, None and at most one Ellipsis."""
-    cdef int dots = 0
-    for i in items:
-        if type(i) is not int and type(i) is not slice and i is not None:
-            if i is not Ellipsis:
-                return False
-            dots += 1
-    return dots < 2
+cdef object basic(Tensor t, object items, str name):
+    """A view by numbers, slices, None and Ellipsis, a tuple or list of them, or one; Python's None where there is something else."""
+    cdef PyObject* one = <PyObject*> items
+    if type(items) is tuple or type(items) is list:
+        return viewed_at(t, PySequence_Fast_ITEMS(items), len(items), name)
+    return viewed_at(t, &one, 1, name)
 
 
 cdef PyObject* getitem(PyObject* x, PyObject* index_) except NULL:
-    cdef object result
-    cdef object given = <object> index_
     cdef Tensor t = <Tensor> x
-    if type(given) is int and t.layout.ndim:
-        result = selected(t, 0, given, "index")
-    elif type(given) is slice and given.step is None and t.layout.ndim:
-        result = first_slices(t, given)
-    elif is_basic(given):
-        result = basic(t, (given,), "index")
-    elif type(given) is tuple and plain_tuple(<tuple> given):
-        result = one_cut(t, <tuple> given)
-    else:
+    cdef object given = <object> index_
+    cdef object result = None
+    if type(given) is not list:
+        result = basic(t, given, "index")
+    if result is None:
         result = getitem_any(t, given)
     Py_INCREF(result)
     return <PyObject*> result
@@ -658,15 +590,15 @@ cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
 cdef int assign(Tensor t, object index, object value, bint adds, str name) except -1:
     """In place: the chosen elements = value, or += value, duplicates added."""
     cdef Tensor v = own(as_operand_tensor(<PyObject*> value, t.dtype_))
-    cdef bint arrays = False
-    cdef object items = index
+    cdef bint arrays
+    cdef object items
     refuse_inplace(t, name)
-    if is_basic(index):
-        items = (index,)
-    elif type(index) is not tuple or not plain_tuple(<tuple> index):
+    view = basic(t, index, name) if type(index) is not list else None
+    if view is None:
         items = items_of(index, name, &arrays)
-    if not arrays:
-        view = basic(t, items, name)
+        if not arrays:
+            view = basic(t, items, name)
+    if view is not None:
         v = without_leading_ones(v, (<Tensor> view).layout.ndim)
         if adds:
             view.add_(v)

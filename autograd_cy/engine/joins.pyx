@@ -8,16 +8,17 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, strides_of,
+    Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, shape_tuple,
+    strides_of,
 )
 from autograd_cy.engine.gradients cimport backwards, fit
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
-from autograd_cy.engine.operands cimport promote
+from autograd_cy.engine.operands cimport copy_elements, promote
 from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport axis_of, copy_block, expanded, made, narrowed, need_tensor, reshape_to, zeros_of
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias
+from autograd_cy.engine.shape cimport axis_of, expanded, made, narrowed, need_tensor, reshape_to, zeros_of
+from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, tensor_alias
 
 from autograd_cy.array.errors import ShapeError
 
@@ -27,6 +28,7 @@ cdef extern from "Python.h":
     object PyBytes_FromStringAndSize(const char* data, Py_ssize_t n)
     char* PyBytes_AS_STRING(object o) noexcept
     bint PyIndex_Check(object o) noexcept
+    PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1         # NULL: what is too large is cut to what there is
 
 
@@ -53,19 +55,21 @@ cdef object room_for(Py_ssize_t n, Sizes* sizes):
 
 # ---- joined
 
-cdef list tensors_of(object tensors, str name):
-    cdef list parts = list(tensors)
-    for item in parts:
-        if not is_tensor(<PyObject*> item):
-            need_tensor(item, name)
-    if not parts:
+cdef tuple tensors_of(object tensors, str name):
+    cdef tuple parts = tuple(tensors)
+    cdef PyObject** items = PySequence_Fast_ITEMS(<PyObject*> parts)
+    cdef Py_ssize_t i, n = len(parts)
+    for i in range(n):
+        if not is_tensor(items[i]):
+            need_tensor(<object> items[i], name)
+    if not n:
         raise ShapeError(f"{name}: expected at least one tensor")
     return parts
 
 
-cdef object recorded_join(list parts, Tensor out, int row, int n_ints, const Py_ssize_t* ints):
+cdef object recorded_join(int n, PyObject** parts, Tensor out, int row, int n_ints, const Py_ssize_t* ints):
     cdef PyObject* node
-    cdef int i, n = <int> len(parts)
+    cdef int i
     for i in range(n):
         if wants_grad(<Tensor> parts[i]):
             break
@@ -80,60 +84,63 @@ cdef object recorded_join(list parts, Tensor out, int row, int n_ints, const Py_
     return out
 
 
+cdef inline void copy_part(Tensor out, Py_ssize_t to, Tensor part, const Py_ssize_t* strides) noexcept:
+    """All of a tensor to a place of another."""
+    copy_elements(part.layout.numel, part.layout.ndim, part.layout.dims, out.dtype_, out.data + to * itemsize_of(out.dtype_), strides,
+                  part.dtype_, part.data, strides_of(part.layout))
+
+
 cdef bint is_nothing(Tensor x) noexcept:
     """PyTorch joins empty tensors of one dimension with anything; they add nothing."""
     return x.layout.ndim == 1 and x.layout.numel == 0
 
 
-cdef object joined(list parts, object dim, str name):
+cdef object joined(tuple given, object dim, str name):
+    cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef int n = <int> len(parts)
+    cdef int n = <int> len(given)
     cdef Sizes room
     _memory = room_for(n, &room)
     cdef Py_ssize_t* sizes = room.at
     cdef Py_ssize_t start = 0
-    cdef Tensor first = <Tensor> parts[0], part, out
-    cdef int dtype = -1
-    cdef int axis, i, k
+    cdef Tensor part, out
+    cdef Layout* first = NULL
+    cdef int dtype = -1, nothing = 0, axis, i, k
     for k in range(n):
-        part = <Tensor> parts[k]
-        dtype = promote(dtype, part.dtype_)
-        if is_nothing(first):
-            first = part
-    if is_nothing(first):
-        first = <Tensor> parts[0]
-    if first.layout.ndim == 0:
+        if (<Tensor> parts[k]).dtype_ != dtype:
+            dtype = promote(dtype, (<Tensor> parts[k]).dtype_)
+        if is_nothing(<Tensor> parts[k]):
+            nothing += 1
+        elif first == NULL:
+            first = (<Tensor> parts[k]).layout
+    if first == NULL:
+        first = (<Tensor> parts[0]).layout
+    if first.ndim == 0:
         raise ShapeError(f"{name}: 0-d tensors can't be joined; use stack()")
-    axis = axis_of(dim, first.layout.ndim, name)
-    for i in range(first.layout.ndim):
-        shape[i] = first.layout.dims[i]
-    shape[axis] = 0
+    axis = axis_of(dim, first.ndim, name)
+    for i in range(first.ndim):
+        shape[i] = first.dims[i]
+    if nothing and first.ndim != 1:                            # joined in a shape that fits, whose gradient comes back as it is
+        shape[axis] = 0
+        given = tuple([reshape_to(<Tensor> p, first.ndim, shape) if is_nothing(<Tensor> p) else p for p in given])
+        parts = PySequence_Fast_ITEMS(<PyObject*> given)
     for k in range(n):
         part = <Tensor> parts[k]
-        sizes[k] = 0
-        if is_nothing(part) and first.layout.ndim != 1:        # joined in a shape that fits, whose gradient comes back as it is
-            shape[axis] = 0
-            parts[k] = reshape_to(part, first.layout.ndim, shape)
-            continue
-        sizes[k] = part.layout.dims[axis] if axis < part.layout.ndim else 0
-        shape[axis] = sizes[k]
-        for i in range(max(part.layout.ndim, first.layout.ndim)):
-            if part.layout.ndim != first.layout.ndim or part.layout.dims[i] != shape[i]:
-                raise ShapeError(f"{name}: shapes {first.shape} and {part.shape} differ in more than dim {axis}")
+        shape[axis] = sizes[k] = part.layout.dims[axis] if axis < part.layout.ndim else 0
+        for i in range(max(part.layout.ndim, first.ndim) if part.layout != first else 0):
+            if part.layout.ndim != first.ndim or part.layout.dims[i] != shape[i]:
+                raise ShapeError(f"{name}: shapes {shape_tuple(first)} and {part.shape} differ in more than dim {axis}")
         if start > (<Py_ssize_t> 1 << 58) - sizes[k]:
             raise ShapeError(f"{name}: more than a tensor can hold along dim {axis}")
         start += sizes[k]
     shape[axis] = start
-    out = made(first.layout.ndim, shape, dtype)
+    out = made(first.ndim, shape, dtype)
     start = 0
     for k in range(n):
-        part = <Tensor> parts[k]
-        if sizes[k]:
-            copy_block(out, start * strides_of(out.layout)[axis], part, 0, part.layout.ndim, part.layout.dims, strides_of(out.layout),
-                       strides_of(part.layout))
+        copy_part(out, start * strides_of(out.layout)[axis], <Tensor> parts[k], strides_of(out.layout))
         start += sizes[k]
     sizes[n] = axis
-    return recorded_join(parts, out, CONCATENATE, n + 1, sizes)
+    return recorded_join(n, parts, out, CONCATENATE, n + 1, sizes)
 
 
 def cat(tensors, dim=0):
@@ -143,31 +150,29 @@ def cat(tensors, dim=0):
 
 def stack(tensors, dim=0):
     """Tensors of one shape joined along a new dimension."""
-    cdef list parts = tensors_of(tensors, "stack")
-    cdef Tensor first = <Tensor> parts[0], part, out
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Py_ssize_t axis
-    cdef int ndim = first.layout.ndim, dtype = -1
-    cdef int i, k
-    for k in range(<int> len(parts)):
+    cdef tuple given = tensors_of(tensors, "stack")
+    cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
+    cdef Layout* first = (<Tensor> parts[0]).layout
+    cdef Tensor part, out
+    cdef Py_ssize_t axis, shape[MAX_NDIM], strides[MAX_NDIM]
+    cdef int ndim = first.ndim, n = <int> len(given), dtype = -1, i, k
+    for k in range(n):
         part = <Tensor> parts[k]
         dtype = promote(dtype, part.dtype_)
-        if not same_shape(part.layout, first.layout):
-            raise ShapeError(f"stack: shapes {first.shape} and {part.shape} differ")
+        if not same_shape(part.layout, first):
+            raise ShapeError(f"stack: shapes {shape_tuple(first)} and {part.shape} differ")
     if ndim == MAX_NDIM:
         raise ShapeError(f"stack: a tensor has at most {MAX_NDIM} dimensions")
     axis = axis_of(dim, ndim + 1, "stack")
     for i in range(ndim):
-        shape[i + (i >= axis)] = first.layout.dims[i]
-    shape[axis] = <Py_ssize_t> len(parts)
+        shape[i + (i >= axis)] = first.dims[i]
+    shape[axis] = n
     out = made(ndim + 1, shape, dtype)
     for i in range(ndim):
         strides[i] = strides_of(out.layout)[i + (i >= axis)]
-    for k in range(<int> len(parts)):
-        part = <Tensor> parts[k]
-        copy_block(out, k * strides_of(out.layout)[axis], part, 0, ndim, part.layout.dims, strides, strides_of(part.layout))
-    return recorded_join(parts, out, STACK, 1, &axis)
+    for k in range(n):
+        copy_part(out, k * strides_of(out.layout)[axis], <Tensor> parts[k], strides)
+    return recorded_join(n, parts, out, STACK, 1, &axis)
 
 
 cdef Tensor at_least(Tensor x, int ndim):
@@ -183,18 +188,18 @@ cdef Tensor at_least(Tensor x, int ndim):
     return reshape_to(x, ndim, shape)
 
 
-cdef list with_dims(object tensors, int ndim, str name):
-    cdef list parts = tensors_of(tensors, name)
-    cdef int i
-    for i in range(<int> len(parts)):
-        parts[i] = at_least(<Tensor> parts[i], ndim)
+cdef tuple with_dims(object tensors, int ndim, str name):
+    cdef tuple parts = tensors_of(tensors, name)
+    for p in parts:
+        if (<Tensor> p).layout.ndim < ndim:
+            return tuple([at_least(<Tensor> p, ndim) for p in parts])
     return parts
 
 
 def hstack(tensors):
     """Tensors joined along dimension 1 (of one dimension: 0)."""
-    cdef list parts = with_dims(tensors, 1, "hstack")
-    return joined(parts, 0 if (<Tensor> parts[0]).layout.ndim == 1 else 1, "hstack")
+    cdef tuple parts = with_dims(tensors, 1, "hstack")
+    return joined(parts, (<Tensor> parts[0]).layout.ndim != 1, "hstack")
 
 
 def vstack(tensors):
@@ -209,14 +214,13 @@ def dstack(tensors):
 
 def column_stack(tensors):
     """Tensors joined along dimension 1, those of one dimension as columns."""
-    cdef list parts = tensors_of(tensors, "column_stack")
+    return joined(tuple([as_column(<Tensor> p) for p in tensors_of(tensors, "column_stack")]), 1, "column_stack")
+
+
+cdef Tensor as_column(Tensor x):
     cdef Py_ssize_t shape[2]
-    cdef int i
-    for i in range(<int> len(parts)):
-        if (<Tensor> parts[i]).layout.ndim < 2:
-            shape[0], shape[1] = (<Tensor> parts[i]).layout.numel, 1
-            parts[i] = reshape_to(<Tensor> parts[i], 2, shape)
-    return joined(parts, 1, "column_stack")
+    shape[0], shape[1] = x.layout.numel, 1
+    return x if x.layout.ndim > 1 else reshape_to(x, 2, shape)
 
 
 cdef object each_at_least(tuple tensors, int ndim, str name):
@@ -263,7 +267,7 @@ def broadcast_tensors(*tensors):
 
 def meshgrid(*tensors, str indexing="ij"):
     """Grids: tensor i repeated along all dimensions but i. indexing "xy" exchanges the first two dimensions."""
-    cdef list parts = tensors_of(tensors[0] if len(tensors) == 1 and not is_tensor(<PyObject*> tensors[0]) else tensors, "meshgrid")
+    cdef list parts = list(tensors_of(tensors[0] if len(tensors) == 1 and not is_tensor(<PyObject*> tensors[0]) else tensors, "meshgrid"))
     cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef int n = <int> len(parts)
@@ -301,14 +305,14 @@ cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
     cdef Py_ssize_t step = strides_of(x.layout)[dim] * itemsize_of(x.dtype_)
     cdef char* data = x.data
     cdef PyObject* node = NULL
+    cdef PyObject* before = NULL
     cdef PyObject* out
     cdef Layout* layout = NULL
     cdef bint drops = row == UNBIND
     cdef int i, ndim = x.layout.ndim - drops
-    cdef tuple parts
     if n > MOST_PARTS:
         raise MemoryError(f"out of memory: {n} tensors")
-    parts = PyTuple_New(n)
+    cdef tuple parts = PyTuple_New(n)
     if n and wants_grad(x) and grad_enabled():
         if drops:
             count[0], count[1] = n, dim
@@ -336,7 +340,11 @@ cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
         data += size * step
         if node != NULL:
             Py_INCREF(<object> node)
-            set_history(out, node, <int> k)
+            if k == 0 or (<Tensor> before).flags & CYCLIC:
+                set_history(out, node, <int> k)
+            else:
+                (<Tensor> out).node, (<Tensor> out).output_nr, (<Tensor> out).needs_grad = node, <int> k, 1
+            before = out
     if node != NULL:
         Py_DECREF(<object> node)
     return parts
@@ -451,9 +459,7 @@ cdef int joined_backward(Node node, PyObject** grads, PyObject** result) except 
     cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
     cdef bint drops = node.opcode == STACK
     cdef int axis = <int> ints[0 if drops else node.n_edges]
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Py_ssize_t start = 0, size
+    cdef Py_ssize_t start = 0, size, shape[MAX_NDIM], strides[MAX_NDIM]
     cdef Py_ssize_t step = strides_of(g.layout)[axis] * itemsize_of(g.dtype_)
     cdef int i, ndim = g.layout.ndim - drops
     for i in range(ndim):
@@ -475,7 +481,6 @@ cdef int cut_backward(Node node, PyObject** grads, PyObject** result) except -1:
     cdef bint drops = node.opcode == UNBIND
     cdef int axis = <int> ints[1 if drops else node.n_outputs]
     cdef Tensor out = zeros_of(full.ndim, full.dims, node.edges[0].dtype)
-    cdef Tensor g
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t start = 0
     cdef int i, k
@@ -483,8 +488,7 @@ cdef int cut_backward(Node node, PyObject** grads, PyObject** result) except -1:
         strides[i] = strides_of(out.layout)[i + (drops and i >= axis)]
     for k in range(node.n_outputs):
         if grads[k] != NULL:
-            g = <Tensor> grads[k]
-            copy_block(out, start * strides_of(out.layout)[axis], g, 0, g.layout.ndim, g.layout.dims, strides, strides_of(g.layout))
+            copy_part(out, start * strides_of(out.layout)[axis], <Tensor> grads[k], strides)
         start += 1 if drops else ints[k]
     Py_INCREF(out)
     result[0] = <PyObject*> out

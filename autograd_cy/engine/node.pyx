@@ -10,6 +10,7 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
 from autograd_cy.array.layout cimport Layout, layout_decref, shape_tuple, strides_tuple, tuple_of
 from autograd_cy.engine.object cimport (
@@ -27,7 +28,9 @@ NUMBERS = {SAVED_FLOAT: float, SAVED_INT: int, SAVED_BOOL: bool}
 cdef enum:
     MAX_FREE_NODES = 65536    # kept for reuse
     CODE_CACHE = 256
+    FEW_OUTPUTS = 9           # for fewer, the array of incoming gradients comes from a free list
 
+cdef PyObject** free_outputs[FEW_OUTPUTS]      # linked through the first element
 cdef PyObject* doomed = NULL          # nodes whose last reference is gone, linked likewise
 cdef bint draining = False
 at_record.mode = RECORD_LINES
@@ -38,7 +41,7 @@ cdef signed char NUMBERS_IN[MAX_OPS]
 for _i, _row in enumerate(TABLE.values()):
     INTS[_i], TUPLE_FIRST[_i] = _row.ints, len(_row.attrs) > _row.ints
     NUMBERS_IN[_i] = len(_row.attrs) if _row.kind == "elementwise" else 0
-cdef int SLICE = NAMES.index("slice")
+cdef int SLICE = NAMES.index("slice"), PAD = NAMES.index("pad")
 cdef tuple WHOLE = (None, None, None)     # an axis that is not cut
 
 
@@ -147,6 +150,10 @@ cdef tuple attributes_of(Node node):
             first = 3 * node.edges[0].layout.ndim
             made = (tuple([tuple_of(3, ints + i) if ints[i + 1] >= 0 else WHOLE for i in range(0, first, 3)]),
                     tuple_of(n - first, ints + first))
+        elif node.opcode == PAD:                          # numbers for all axes; the bits of the value
+            made = (tuple_of(n - 1, ints),)
+            if (<const double*> ints)[n - 1]:             # else it is left out
+                made += ((<const double*> ints)[n - 1],)
         elif TUPLE_FIRST[node.opcode]:
             first = n - INTS[node.opcode]
             made = (tuple_of(first, ints),) + tuple_of(n - first, ints + first)
@@ -164,12 +171,29 @@ cdef PyObject* node_grow(Py_ssize_t room) except NULL:
 
 cdef bint node_set_outputs(Node node, int n) except False:
     """The operation has n outputs, hence n incoming gradients."""
-    node.pending = <PyObject**> calloc(n, sizeof(PyObject*))
-    if node.pending == NULL:
-        node.pending = &node.pending_one
-        raise MemoryError("out of memory: no room for a node of the graph")
+    cdef PyObject** pending = NULL
+    if n < FEW_OUTPUTS:
+        pending = free_outputs[n]
+    if pending != NULL:
+        free_outputs[n] = <PyObject**> pending[0]
+        memset(pending, 0, n * sizeof(PyObject*))
+    else:
+        pending = <PyObject**> calloc(n, sizeof(PyObject*))
+        if pending == NULL:
+            raise MemoryError("out of memory: no room for a node of the graph")
+    node.pending = pending
     node.n_outputs = n
     return True
+
+
+cdef void free_pending(Node node) noexcept:
+    cdef PyObject** pending = node.pending
+    node.pending = &node.pending_one
+    if 0 < node.n_outputs < FEW_OUTPUTS and free_nodes.count < MAX_FREE_NODES:
+        pending[0] = <PyObject*> free_outputs[node.n_outputs]
+        free_outputs[node.n_outputs] = pending
+    else:
+        free(pending)
 
 
 cdef void node_make_cyclic(Node node) noexcept:
@@ -207,8 +231,7 @@ cdef void node_empty(Node node) noexcept:
         node.watchers = NULL
         Py_DECREF(<object> o)
     if node.pending != &node.pending_one:
-        free(node.pending)
-        node.pending = &node.pending_one
+        free_pending(node)
 
 
 cdef void node_dealloc(PyObject* o) noexcept:

@@ -6,6 +6,7 @@ from autograd_cy.array.layout cimport Layout
 from autograd_cy.engine.tensor cimport Tensor
 
 cdef enum:
+    FEW = 64                  # elements that are copied or laid out on the spot; losses that need no tensor before they are reduced
     GRAIN = 16384             # elements from which the GIL is released: about 10 us of work
 
 # An operand: a tensor, or a Python number (tensor is NULL).
@@ -23,6 +24,9 @@ cdef int category(int dtype) noexcept nogil
 cdef PyObject* converted(Tensor x, int dtype) except NULL
 cdef PyObject* copy_of(Tensor x, Layout* layout) except NULL
 cdef int copy_into(Tensor dst, Tensor src) except -1
+# So many elements from strided memory to other, converted.
+cdef void copy_elements(Py_ssize_t numel, int ndim, const Py_ssize_t* dims, int dtype, char* to, const Py_ssize_t* steps, int given,
+                        const char* source, const Py_ssize_t* source_steps) noexcept
 cdef void set_to_zero(Tensor t) noexcept
 cdef PyObject* contiguous_of(Tensor x) except NULL
 cdef int promote(int a, int b) noexcept nogil
@@ -31,9 +35,5 @@ cdef int default_dtype() noexcept
 # Any tensor-like: tensor, number, NumPy array or scalar, list. A new reference.
 cdef PyObject* as_operand_tensor(PyObject* o, int like_dtype) except NULL
 cdef void write_number(Operand_* x, int dtype, char* place) noexcept
-# Operands of few elements, put where a plain loop reads them.
-cdef void repeat_value(const char* value, int itemsize, Py_ssize_t n, char* place) noexcept
-# The elements of t as they lie in a contiguous layout that is not empty and to which t broadcasts.
-cdef void lay_out(Tensor t, Layout* full, char* place) noexcept
 cdef bint broadcasts_to(Layout* a, Layout* full) noexcept nogil
 cdef str dtype_name(int dtype)

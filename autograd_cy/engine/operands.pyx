@@ -132,56 +132,12 @@ cdef int read_numpy_scalar(object x, Operand_* operand) except -1:
     return 0
 
 
-# ---- operands of few elements, put where a plain loop reads them
-
-cdef void take_strided(const char* data, Py_ssize_t step, int itemsize, Py_ssize_t n, char* place) noexcept nogil:
-    cdef Py_ssize_t i
-    if itemsize == 4:
-        for i in range(n):
-            (<int*> place)[i] = (<const int*> data)[i * step]
-    elif itemsize == 8:
-        for i in range(n):
-            (<long long*> place)[i] = (<const long long*> data)[i * step]
-    else:
-        for i in range(n):
-            place[i] = data[i * step]
-
-
-cdef void repeat_value(const char* value, int itemsize, Py_ssize_t n, char* place) noexcept:
-    take_strided(value, 0, itemsize, n, place)
-
-
 cdef bint broadcasts_to(Layout* a, Layout* full) noexcept nogil:
     cdef int d, lead = full.ndim - a.ndim
     for d in range(a.ndim):
         if lead < 0 or a.dims[d] != full.dims[lead + d] and a.dims[d] != 1:
             return False
     return True
-
-
-cdef void lay_out(Tensor t, Layout* full, char* place) noexcept:
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef Py_ssize_t counter[MAX_NDIM]
-    cdef const char* data = t.data
-    cdef int itemsize = itemsize_of(t.dtype_), d, last = full.ndim - 1
-    if last < 0:
-        repeat_value(data, itemsize, 1, place)
-        return
-    broadcast_strides(t.layout, full, steps)
-    for d in range(last):
-        counter[d] = 0
-    while True:
-        take_strided(data, steps[last], itemsize, full.dims[last], place)
-        place += full.dims[last] * itemsize
-        for d in range(last - 1, -1, -1):
-            counter[d] += 1
-            data += steps[d] * itemsize
-            if counter[d] < full.dims[d]:
-                break
-            data -= steps[d] * full.dims[d] * itemsize
-            counter[d] = 0
-        else:
-            return
 
 
 cdef void write_number(Operand_* x, int dtype, char* place) noexcept:
@@ -239,15 +195,59 @@ cdef PyObject* as_operand_tensor(PyObject* o, int like_dtype) except NULL:
 
 # ---- copies
 
+cdef extern from *:
+    """
+    /* A few pieces of `size` bytes, from axis k on. Loads and stores of known sizes: a call of memcpy takes longer. */
+    #define AG_PIECES(S) for (i = 0; i < m; i++) for (j = 0; j < n; j++) memcpy(to + i * c + j * a, from + i * d + j * b, S);
+    static void ag_copy_few(int k, int last, const Py_ssize_t* dims, Py_ssize_t item, Py_ssize_t size, char* to, const Py_ssize_t* steps,
+                            const char* from, const Py_ssize_t* from_steps) {
+        Py_ssize_t i, j, l, m = 1, n = 1, a = 0, b = 0, c = 0, d = 0;
+        if (last > k + 1) {
+            for (i = 0; i < dims[k]; i++)
+                ag_copy_few(k + 1, last, dims, item, size, to + i * steps[k] * item, steps, from + i * from_steps[k] * item, from_steps);
+            return;
+        }
+        if (last >= k) { n = dims[last]; a = steps[last] * item; b = from_steps[last] * item; }
+        if (last > k) { m = dims[k]; c = steps[k] * item; d = from_steps[k] * item; }
+        if (size == 4) AG_PIECES(4)
+        else if (size == 8) AG_PIECES(8)
+        else if (size == 16) AG_PIECES(16)
+        else
+            for (i = 0; i < m; i++)
+                for (j = 0; j < n; j++) {
+                    for (l = 0; l + 16 <= size; l += 16) memcpy(to + i * c + j * a + l, from + i * d + j * b + l, 16);
+                    for (; l + 4 <= size; l += 4) memcpy(to + i * c + j * a + l, from + i * d + j * b + l, 4);
+                    for (; l < size; l++) to[i * c + j * a + l] = from[i * d + j * b + l];
+                }
+    }
+    """
+    void ag_copy_few(int k, int last, const Py_ssize_t* dims, Py_ssize_t item, Py_ssize_t size, char* to, const Py_ssize_t* steps,
+                     const char* source, const Py_ssize_t* source_steps) noexcept
+
+
+cdef void copy_elements(Py_ssize_t numel, int ndim, const Py_ssize_t* dims, int dtype, char* to, const Py_ssize_t* steps, int given,
+                        const char* source, const Py_ssize_t* source_steps) noexcept:
+    """numel elements, converted; the memory must not overlap. A few are copied on the spot: the kernel's plan takes longer."""
+    cdef Py_ssize_t run = 1
+    cdef int last = ndim - 1
+    if 0 < numel <= FEW and dtype == given and not recording():
+        while last >= 0 and (dims[last] == 1 or steps[last] == run and source_steps[last] == run):
+            run *= dims[last]
+            last -= 1
+        ag_copy_few(0, last, dims, itemsize_of(dtype), run * itemsize_of(dtype), to, steps, source, source_steps)
+    elif numel >= GRAIN:
+        with nogil:
+            K.copy(ndim, dims, dtype, to, steps, given, source, source_steps)
+    else:
+        K.copy(ndim, dims, dtype, to, steps, given, source, source_steps)
+
+
 cdef int copy_into(Tensor dst, Tensor src) except -1:
     """dst = src, converted; shapes are equal or src broadcasts. The memory must not partly overlap."""
     cdef Py_ssize_t strides[MAX_NDIM]
     broadcast_strides(src.layout, dst.layout, strides)
-    if dst.layout.numel >= GRAIN:
-        with nogil:
-            K.copy(dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data, strides)
-    else:
-        K.copy(dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data, strides)
+    copy_elements(dst.layout.numel, dst.layout.ndim, dst.layout.dims, dst.dtype_, dst.data, strides_of(dst.layout), src.dtype_, src.data,
+                  strides)
     return 0
 
 
@@ -286,11 +286,16 @@ cdef PyObject* contiguous_of(Tensor x) except NULL:
 cdef PyObject* converted(Tensor x, int dtype) except NULL:
     cdef Layout* layout
     cdef PyObject* o
+    cdef char* p[2]
     if x.dtype_ == dtype:
         Py_INCREF(x)
         return <PyObject*> x
     layout = layout_dense_like(x.layout)
     o = tensor_new(layout, dtype)
+    if layout == x.layout and layout.numel <= FEW and not recording():
+        p[0], p[1] = (<Tensor> o).data, x.data
+        K.casts[x.dtype_][dtype](layout.numel, p, NULL)
+    else:
+        copy_into(<Tensor> o, x)
     layout_decref(layout)
-    copy_into(<Tensor> o, x)
     return o

@@ -31,6 +31,6 @@ cdef int make_quick(object f, Maker make) except -1
 cdef object contiguous(Tensor x)
 cdef object selected(Tensor x, int axis, Py_ssize_t index, str name)
 cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length)
-cdef object sliced(Tensor x, const Py_ssize_t* cuts, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset)
+cdef object viewed_at(Tensor x, PyObject** items, Py_ssize_t n, str name)
 cdef Tensor need_tensor(object x, str name)
 cdef PyObject** fill_one(PyObject** inputs, Tensor a) noexcept

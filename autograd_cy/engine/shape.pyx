@@ -5,23 +5,22 @@
 # Relies on array, dispatch, record. Views share memory and cost one layout; methods.py puts the functions into Tensor.
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_expand, layout_incref, layout_permute,
-    layout_strided, layout_view, shape_tuple, strides_of,
+    layout_strided, layout_view, strides_of,
 )
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of
+from autograd_cy.engine.operands cimport contiguous_of, converted, copy_elements, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
-from autograd_cy.kernels.table cimport K
 
 from autograd_cy.array.errors import ShapeError, misfit
 from autograd_cy.array.dtypes import DType, as_dtype
@@ -52,6 +51,13 @@ cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
     Py_ssize_t PySequence_Fast_GET_SIZE(PyObject* o) noexcept
     Py_ssize_t PyLong_AsSsize_t(PyObject* o) noexcept
+    ctypedef struct PySliceObject:
+        PyObject* start
+        PyObject* stop
+        PyObject* step
+    bint PySlice_Check(PyObject* o) noexcept
+    int PySlice_Unpack(PyObject* s, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
     PyObject* PyErr_Occurred() noexcept
     void PyErr_Clear() noexcept
 
@@ -66,7 +72,7 @@ cdef Py_ssize_t integer(object value, str what, str name) except? -1:
 
 cdef int axis_of(object dim, int ndim, str name) except -1:
     """A dimension number, negative ones counted from the end; a 0-d tensor takes 0 and -1."""
-    cdef Py_ssize_t axis = integer(dim, "a dim", name)
+    cdef Py_ssize_t axis = dim if PyLong_CheckExact(<PyObject*> dim) else integer(dim, "a dim", name)
     cdef int n = max(ndim, 1)
     if not -n <= axis < n:
         raise IndexError(f"{name}: dim {axis} is out of range for a tensor of {ndim} dimensions")
@@ -640,58 +646,163 @@ cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length):
                    x.data + start * strides_of(x.layout)[axis] * itemsize_of(x.dtype_), NARROW, 3, attrs)
 
 
-# ---- slices: per axis (start, length, step), or (None, None, None) for all of it
+# ---- slices: per axis start, length (-1: all of it) and step
 
-cdef Layout* slice_layout(Tensor x, tuple index, Py_ssize_t* offset) except NULL:
-    cdef tuple part
+cdef bint read_slice(PyObject* given, Py_ssize_t size, Py_ssize_t* start, Py_ssize_t* length, Py_ssize_t* step) except -1:
+    """What a slice takes of an axis; True where that is all of it. Bounds that are None or small are read as they lie."""
+    cdef PySliceObject* s = <PySliceObject*> given
+    cdef PyObject* none = <PyObject*> None
+    cdef Py_ssize_t stop = size
+    if s.step == none and (s.start == none or PyLong_CheckExact(s.start)) and (s.stop == none or PyLong_CheckExact(s.stop)):
+        start[0], step[0] = 0, 1
+        if s.start != none:
+            start[0] = PyLong_AsSsize_t(s.start)
+        if s.stop != none:
+            stop = PyLong_AsSsize_t(s.stop)
+        if (start[0] == -1 or stop == -1) and PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            PySlice_Unpack(given, start, &stop, step)
+    else:
+        PySlice_Unpack(given, start, &stop, step)
+    length[0] = PySlice_AdjustIndices(size, start, &stop, step[0])
+    start[0] = start[0] if length[0] else 0
+    return step[0] == 1 and length[0] == size
+
+
+cdef object viewed_at(Tensor x, PyObject** items, Py_ssize_t n, str name):
+    """x at numbers, slices, None and at most one Ellipsis: a view; Python's None where there is something else. One cut is recorded
+    as select or narrow, whose records are short; none as reshape."""
+    cdef Py_ssize_t ints[4 * MAX_NDIM]                  # of each axis start, length and step; the shape
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t first[3]
+    cdef const Py_ssize_t* dims = x.layout.dims
+    cdef const Py_ssize_t* given = strides_of(x.layout)
+    cdef Py_ssize_t* cut = ints
+    cdef Py_ssize_t start, length, step, offset = 0, k
+    cdef PyObject* none = <PyObject*> None
+    cdef PyObject* dots = <PyObject*> Ellipsis
+    cdef PyObject* item
+    cdef int ndim = x.layout.ndim, axis = 0, kept = 0, cuts = 0, inserted = 0, left = ndim, row = SLICE, i
+    cdef bint dotted = False
+    for k in range(n):
+        item = items[k]
+        if PyLong_CheckExact(item) or PySlice_Check(item):
+            left -= 1
+        elif item == none:
+            inserted += 1
+        elif item == dots and not dotted:
+            dotted = True
+        else:
+            return None
+    if left < 0:
+        raise IndexError(f"{name}: {ndim - left} indices for a tensor of {ndim} dimensions (shape {x.shape})")
+    if ndim + inserted > MAX_NDIM:
+        raise IndexError(f"{name}: a tensor has at most {MAX_NDIM} dimensions")
+    for k in range(n + 1):
+        item = items[k] if k < n else dots                                # all axes that no item names
+        if item == none:
+            shape[kept], strides[kept] = 1, -1
+            kept += 1
+        elif item == dots:
+            while left > 0:
+                shape[kept], strides[kept] = dims[axis], given[axis]
+                cut[0], cut[1], cut[2] = 0, -1, 1
+                axis, kept, cut, left = axis + 1, kept + 1, cut + 3, left - 1
+        else:
+            cut[0], cut[1], cut[2] = 0, -1, 1
+            if PySlice_Check(item):
+                if not read_slice(item, dims[axis], &start, &length, &step):
+                    first[0], first[1], first[2], row = axis, start, length, NARROW if step == 1 else SLICE
+                    cut[0], cut[1], cut[2], cuts = start, length, step, cuts + 1
+                shape[kept], strides[kept] = length, given[axis] * step
+                kept += 1
+            else:
+                start = <object> item
+                if not -dims[axis] <= start < dims[axis]:
+                    raise IndexError(f"{name}: index {start} is out of range for dim {axis} of size {dims[axis]}")
+                if start < 0:
+                    start += dims[axis]
+                first[0], first[1], row = axis, start, SELECT
+                cut[0], cut[1], cuts = start, 1, cuts + 1
+            offset += start * given[axis]
+            axis, cut = axis + 1, cut + 3
+    if inserted:
+        for i in range(kept - 1, -1, -1):                                 # as unsqueeze has them
+            if strides[i] == -1 and shape[i] == 1:
+                strides[i] = shape[i + 1] * strides[i + 1] if i + 1 < kept else 1
+    if cuts == 0:
+        return view_of(x, layout_strided(kept, shape, strides), x.data, RESHAPE, kept, shape)
+    if cuts == 1 and not inserted and row != SLICE:
+        return view_of(x, layout_strided(kept, shape, strides), x.data + offset * itemsize_of(x.dtype_), row, 2 if row == SELECT else 3,
+                       first)
+    memcpy(cut, shape, kept * sizeof(Py_ssize_t))
+    return view_of(x, layout_strided(kept, shape, strides), x.data + offset * itemsize_of(x.dtype_), SLICE, 3 * ndim + kept, ints)
+
+
+cdef int read_cuts(tuple index, int ndim, Py_ssize_t* cuts) except -1:
+    """From (start, length, step) for each axis, or (None, None, None) for all of it."""
+    cdef tuple part
     cdef int i
-    offset[0] = 0
-    for i in range(x.layout.ndim):
-        shape[i], strides[i] = x.layout.dims[i], strides_of(x.layout)[i]
+    for i in range(ndim):
+        cuts[3 * i], cuts[3 * i + 1], cuts[3 * i + 2] = 0, -1, 1
         if i < len(index) and (<tuple> index[i])[0] is not None:
             part = <tuple> index[i]
-            shape[i] = part[1]
-            if shape[i]:
-                offset[0] += <Py_ssize_t> part[0] * strides[i]
-            strides[i] *= <Py_ssize_t> part[2]
-    return layout_strided(x.layout.ndim, shape, strides)
+            cuts[3 * i], cuts[3 * i + 1], cuts[3 * i + 2] = part[0], part[1], part[2]
+    return 0
 
 
-cdef object sliced(Tensor x, const Py_ssize_t* cuts, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
-    """A recorded slice whose layout is known; cuts: start, length (-1: all of it) and step of each axis of x."""
-    cdef Py_ssize_t ints[4 * MAX_NDIM]
-    cdef int n = 3 * x.layout.ndim
-    memcpy(ints, cuts, n * sizeof(Py_ssize_t))
-    memcpy(ints + n, shape, ndim * sizeof(Py_ssize_t))
-    return view_of(x, layout_strided(ndim, shape, strides), x.data + offset * itemsize_of(x.dtype_), SLICE, n + ndim, ints)
+cdef Py_ssize_t cut_out(Layout* full, const Py_ssize_t* cuts, Py_ssize_t* dims, Py_ssize_t* strides) noexcept:
+    """Sizes and strides of what is cut out of a layout; the place of its first element is returned."""
+    cdef Py_ssize_t offset = 0
+    cdef int i
+    for i in range(full.ndim):
+        dims[i] = full.dims[i] if cuts[3 * i + 1] < 0 else cuts[3 * i + 1]
+        strides[i] = strides_of(full)[i] * cuts[3 * i + 2]
+        offset += cuts[3 * i] * strides_of(full)[i] if dims[i] else 0
+    return offset
 
 
 def slice_axes(Tensor x, tuple index, shape=None):
     """x[start : start + length * step : step] along every axis, in `shape` (None: as it comes). A view."""
-    cdef Py_ssize_t offset
-    cdef Layout* layout = slice_layout(x, index, &offset)
+    cdef Py_ssize_t ints[4 * MAX_NDIM]
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int n = 3 * x.layout.ndim, ndim = x.layout.ndim
+    cdef Layout* layout
     cdef Layout* shaped
-    cdef Py_ssize_t sizes[MAX_NDIM]
+    read_cuts(index, ndim, ints)
+    cdef Py_ssize_t offset = cut_out(x.layout, ints, dims, strides)
+    layout = layout_strided(ndim, dims, strides)
     if shape is not None:
-        shaped = layout_view(layout, read_shape(shape, sizes, "slice"), sizes)
+        ndim = read_shape(shape, dims, "slice")
+        shaped = layout_view(layout, ndim, dims)
         layout_decref(layout)
         layout = shaped
-    return view_with(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, (index, shape_tuple(layout)))
+    memcpy(ints + n, dims, ndim * sizeof(Py_ssize_t))
+    return view_of(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, n + ndim, ints)
+
+
+cdef Tensor placed(Tensor g, int ndim, const Py_ssize_t* shape, const Py_ssize_t* cuts):
+    """Zeros of a shape, with g where cuts are; in g axes of size 1 may be missing, or more of them there."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Tensor out = zeros_of(ndim, shape, g.dtype_)
+    cdef Py_ssize_t offset = cut_out(out.layout, cuts, dims, strides)
+    cdef Layout* seen = layout_view(g.layout, ndim, dims)
+    copy_block(out, offset, g, 0, ndim, dims, strides, strides_of(seen))
+    layout_decref(seen)
+    return out
 
 
 def unslice(Tensor x, shape, tuple index):
     """x placed at a slice of zeros: the gradient of slice_axes."""
     cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef Py_ssize_t offset
+    cdef Py_ssize_t cuts[3 * MAX_NDIM]
     cdef PyObject* inputs[1]
-    cdef Tensor out = zeros_of(read_shape(shape, sizes, "unslice"), sizes, x.dtype_)
-    cdef Layout* layout = slice_layout(out, index, &offset)
-    cdef Layout* seen = layout_view(x.layout, layout.ndim, layout.dims)
-    copy_block(out, offset, x, 0, layout.ndim, layout.dims, strides_of(layout), strides_of(seen))
-    layout_decref(layout)
-    layout_decref(seen)
+    cdef int ndim = read_shape(shape, sizes, "unslice")
+    read_cuts(index, ndim, cuts)
+    cdef Tensor out = placed(x, ndim, sizes, cuts)
     if any_wants_grad(1, fill_one(inputs, x)):
         attrs = (shape, index)
         record(UNSLICE, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
@@ -719,28 +830,20 @@ cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int n
     """A block of x into a block of out, of the given sizes; where they begin, in elements. The dtypes may differ."""
     cdef char* there = out.data + to * itemsize_of(out.dtype_)
     cdef char* here = x.data + start * itemsize_of(x.dtype_)
+    cdef Py_ssize_t numel = 1
     cdef int i
     for i in range(ndim):
         if dims[i] <= 0:
             return 0
-    if out.layout.numel >= GRAIN:
-        with nogil:
-            K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
-    else:
-        K.copy(ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
+        numel *= dims[i]
+    copy_elements(numel, ndim, dims, out.dtype_, there, out_strides, x.dtype_, here, strides)
     return 0
-
-cdef object recorded_copy(int row, object out, Tensor x, object attrs):
-    cdef PyObject* inputs[1]
-    if any_wants_grad(1, fill_one(inputs, x)):
-        record(row, <PyObject*> out, 1, inputs, NULL if attrs is None else <PyObject*> attrs, NULL)
-    return out
 
 
 cdef object contiguous(Tensor x):
     if x.layout.flags & CONTIGUOUS:
         return x
-    return recorded_copy(CLONE, own(contiguous_of(x)), x, None)
+    return made_of(x, own(contiguous_of(x)), CLONE, 0, NULL)
 
 
 def contiguous_tensor(Tensor x, *, memory_format=None):
@@ -754,7 +857,7 @@ def clone(x):
     cdef Layout* layout = layout_dense_like(a.layout)
     out = own(copy_of(a, layout))
     layout_decref(layout)
-    return recorded_copy(CLONE, out, a, None)
+    return made_of(a, out, CLONE, 0, NULL)
 
 
 def detach(x):
@@ -769,12 +872,11 @@ def detach(x):
 def convert(Tensor x, dtype):
     """x in another dtype (itself where it has it already)."""
     cdef int code = (dtype if type(dtype) is DType else as_dtype(dtype)).code
+    cdef Py_ssize_t attr = code
     if code == x.dtype_:
         return x
     out = own(converted(x, code))
-    if code <= 1:
-        recorded_copy(CONVERT, out, x, (code,))
-    return out
+    return made_of(x, out, CONVERT, 1, &attr) if code <= 1 else out
 
 
 # ---- first derivatives, as the rules give them
@@ -822,6 +924,16 @@ cdef int part_backward(Node node, PyObject** grads, PyObject** result) except -1
     return 0
 
 
+cdef int sliced_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """Zeros, with the gradient at its place."""
+    cdef Layout* full = node.edges[0].layout
+    cdef Tensor out = placed(<Tensor> grads[0], full.ndim, full.dims, <const Py_ssize_t*> node.saved)
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
 backwards[RESHAPE] = backwards[PERMUTE] = viewed_backward
 backwards[EXPAND] = backwards[CLONE] = expanded_backward
 backwards[SELECT] = backwards[NARROW] = part_backward
+backwards[SLICE] = sliced_backward

@@ -8,7 +8,7 @@
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES
 from cpython.object cimport Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
@@ -391,7 +391,7 @@ cdef class Tensor:
     def __iter__(self):
         if self.layout.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
-        return iter([self[i] for i in range(self.layout.dims[0])])
+        return iter(self.unbind())
 
     def __bool__(self):
         if self.layout.numel != 1:

@@ -41,11 +41,11 @@ cdef enum Task:
     MODE
 
 cdef enum:                    # what a quantile between two elements is
-    LINEAR
+    STRAIGHT
     LOWER
     HIGHER
     MIDPOINT
-    NEAREST
+    NEARER
 
 
 # ---- words
@@ -406,7 +406,7 @@ cdef Py_ssize_t quantiles(const Array* arrays, const Py_ssize_t* ints, double le
                 rank = <real> floor(rank)
             elif ints[1] == HIGHER:
                 rank = <real> ceil(rank)
-            elif ints[1] == NEAREST:
+            elif ints[1] == NEARER:
                 rank = <real> rint(rank)
             below = <Py_ssize_t> rank
             t = rank - below
@@ -417,7 +417,7 @@ cdef Py_ssize_t quantiles(const Array* arrays, const Py_ssize_t* ints, double le
             a, b = x[lines.at[3] + below * lines.step[3]], x[lines.at[3] + above * lines.step[3]]
             if a == b and isinf(a):                # inf - inf is NaN
                 t = 0
-            if not (t == 0 and (isinf(a) or ints[1] != LINEAR and ints[1] != MIDPOINT)):
+            if not (t == 0 and (isinf(a) or ints[1] != STRAIGHT and ints[1] != MIDPOINT)):
                 a = a + t * (b - a) if t < 0.5 else b - (b - a) * (<real> 1 - t)       # as lerp has it, also for a zero's sign
             values[lines.at[0] + j * lines.step[0]] = a
             if weights != NULL:

@@ -52,14 +52,8 @@ AG_INLINE double ag_erfinv_f64(double x) {
 /* ---- logarithm of |gamma(x)|, its derivative digamma, and the derivatives of that */
 
 AG_CALLED double ag_lgamma_f64(double x) { return lgamma(x); }
-/* In double by Stirling's series (Abramowitz and Stegun, 6.1.41) above 8, with the product of 8 steps below; left of 1/2 by reflection.
- * The absolute error of 1e-15 is small next to the zeros at 1 and 2, too, as close as a float can come to them. */
-AG_INLINE float ag_lgamma_f32(float given) {
-    double x = (double)given, y = x < 0.5 ? 1.0 - x : x, r = x - ag_round_f64(x), s = r * r;
-    int small = y < 8.0;
-    double p = y * (y + 1.0) * ((y + 2.0) * (y + 3.0)) * ((y + 4.0) * (y + 5.0) * ((y + 6.0) * (y + 7.0))), z = small ? y + 8.0 : y;
-    p = small ? p : 1.0;
-    /* sin(pi r) / (pi r) in r^2, |r| <= 1/2 */
+/* sin(pi r) / (pi r) in s = r^2, |r| <= 1/2 */
+AG_INLINE double ag_sin_pi_f64(double s) {
     double q = -0x1.c371b5df4f488p-18;
     q = q * s + 0x1.371122be6fc8dp-13;
     q = q * s + -0x1.3380b47ce3fd9p-9;
@@ -68,7 +62,17 @@ AG_INLINE float ag_lgamma_f32(float given) {
     q = q * s + 0x1.9f9cb402b1714p-1;
     q = q * s + -0x1.a51a6625306cbp+0;
     q = q * s + 0x1.fffffffffffffp-1;
-    double t = 1.0 / (z * z), e = (z - 0.5) * ag_log_f64(z) - z + 0x1.d67f1c864beb5p-1;         /* log(2 pi) / 2 */
+    return q;
+}
+/* In double by Stirling's series (Abramowitz and Stegun, 6.1.41) above 8, with the product of 8 steps below; left of 1/2 by reflection.
+ * The absolute error of 1e-15 is small next to the zeros at 1 and 2, too, as close as a float can come to them. */
+AG_INLINE float ag_lgamma_f32(float given) {
+    double x = (double)given, y = x < 0.5 ? 1.0 - x : x, r = x - ag_round_f64(x), s = r * r;
+    int small = y < 8.0;
+    double p = y * (y + 1.0) * ((y + 2.0) * (y + 3.0)) * ((y + 4.0) * (y + 5.0) * ((y + 6.0) * (y + 7.0))), z = small ? y + 8.0 : y;
+    p = small ? p : 1.0;
+    double q = ag_sin_pi_f64(s);
+    double i = 1.0 / z, t = i * i, e = (z - 0.5) * ag_log_f64(z) - z + 0x1.d67f1c864beb5p-1;         /* log(2 pi) / 2 */
     double c = -3617.0 / 122400;
     c = c * t + 1.0 / 156;
     c = c * t - 691.0 / 360360;
@@ -77,7 +81,7 @@ AG_INLINE float ag_lgamma_f32(float given) {
     c = c * t + 1.0 / 1260;
     c = c * t - 1.0 / 360;
     c = c * t + 1.0 / 12;
-    e += c / z;
+    e += c * i;
     double l = ag_log_f64(x < 0.5 ? p / fabs(r * q) : p);                                       /* pi cancels */
     double w = x < 0.5 ? l - e : e - l;
     w = z < AG_INF_F64 ? w : AG_INF_F64;
@@ -105,7 +109,38 @@ AG_INLINE double ag_digamma_f64(double x) {
     sum = x < 0.0 ? sum + left : sum;
     return x == 0.0 ? copysign(AG_INF_F64, -x) : sum;
 }
-AG_INLINE float ag_digamma_f32(float x) { return (float)ag_digamma_f64((double)x); }
+/* The same for float: divisions are most of the time, so that all terms have one denominator (in float64 that would cost a digit). */
+AG_INLINE float ag_digamma_f32(float given) {
+    double x = (double)given, y = x < 0.0 ? 1.0 - x : x, q = y * (y + 9.0), r = x - ag_round_f64(x), s = r * r;
+    int left = x < 0.0, small = y < 10.0;
+    double a = (q + 8.0) * (q + 14.0), b = (q + 18.0) * (q + 20.0), d = a * b;
+    double n = (d + q * ((q + 11.0) * b + (q + 19.0) * a) * 2.0) * (2.0 * y + 9.0);
+    d = small ? q * d : 1.0;
+    n = small ? n : 0.0;
+    /* cos(pi r), 2^-53 */
+    double c = 0x1.1678f9078a9b3p-18;
+    c = c * s + -0x1.b6957b54dd389p-14;
+    c = c * s + 0x1.f9d254582ac30p-10;
+    c = c * s + -0x1.a6d1efc8c38bep-6;
+    c = c * s + 0x1.e1f506813a321p-3;
+    c = c * s + -0x1.55d3c7e3bfbf5p+0;
+    c = c * s + 0x1.03c1f081b5992p+2;
+    c = c * s + -0x1.3bd3cc9be45dbp+2;
+    c = c * s + 1.0;
+    double sine = r * ag_sin_pi_f64(s);
+    n = left ? n * sine + d * c : n;                          /* + pi cot(pi r) */
+    d = left ? d * sine : d;
+    double w = small ? y + 10.0 : y, v = 1.0 / w, z = v * v, p = 1.0 / 12;
+    p = p * z - 691.0 / 32760;
+    p = p * z + 1.0 / 132;
+    p = p * z - 1.0 / 240;
+    p = p * z + 1.0 / 252;
+    p = p * z - 1.0 / 120;
+    p = p * z + 1.0 / 12;
+    double sum = ag_log_f64(w) - 0.5 * v - z * p - n / d;
+    sum = left & (r == 0.0) ? AG_NAN_F64 : sum;
+    return (float)(x == 0.0 ? copysign(AG_INF_F64, -x) : sum);
+}
 
 AG_INLINE double ag_square_pair_f64(double y) {        /* 1 / y^2 + 1 / (y + 1)^2 */
     double a = y * y, b = (y + 1.0) * (y + 1.0);
@@ -128,7 +163,29 @@ AG_INLINE double ag_trigamma_f64(double x) {
     left = x == -AG_INF_F64 ? AG_NAN_F64 : left;
     return x < 0.5 ? left : sum;
 }
-AG_INLINE float ag_trigamma_f32(float x) { return (float)ag_trigamma_f64((double)x); }
+/* 1 / (y + k)^2 + 1 / (y + 9 - k)^2 = (2 q + 81 - 2 k (9 - k)) / (q + k (9 - k))^2, q = y (y + 9) */
+AG_INLINE float ag_trigamma_f32(float given) {
+    double x = (double)given, y = x < 0.5 ? 1.0 - x : x, q = y * (y + 9.0), r = x - ag_round_f64(x);
+    int left = x < 0.5, small = y < 10.0;
+    double a = (q + 8.0) * (q + 8.0), b = (q + 14.0) * (q + 14.0), c = (q + 18.0) * (q + 18.0), d = (q + 20.0) * (q + 20.0);
+    double ab = a * b, cd = c * d, e = q + q;
+    double n = ((e + 65.0) * b + (e + 53.0) * a) * cd + ((e + 45.0) * d + (e + 41.0) * c) * ab, m = ab * cd;
+    n = (e + 81.0) * m + q * q * n;
+    m = small ? q * q * m : 1.0;
+    n = small ? n : 0.0;
+    double sine = r * ag_sin_pi_f64(r * r), square = sine * sine;
+    n = left ? m - n * square : n;                            /* 1 / sine^2 less the sum on the right */
+    m = left ? m * square : m;
+    double w = small ? y + 10.0 : y, v = 1.0 / w, z = v * v, p = 7.0 / 6;
+    p = p * z - 691.0 / 2730;
+    p = p * z + 5.0 / 66;
+    p = p * z - 1.0 / 30;
+    p = p * z + 1.0 / 42;
+    p = p * z - 1.0 / 30;
+    p = p * z + 1.0 / 6;
+    double tail = v * (1.0 + (0.5 * v + z * p));
+    return (float)(n / m + (left ? -tail : tail));
+}
 
 /* 1 / x^s for a whole number s, by squaring where that is short */
 AG_CALLED double ag_inverse_power_f64(double x, double s) {

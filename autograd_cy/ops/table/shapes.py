@@ -77,7 +77,7 @@ op("fill_strided", "x", attrs="base view", dx=lambda g, base, view: fill_strided
 op("replace_strided", "x v", ints=0, attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view),
    dv=lambda g, base, view: as_strided(g, base, view), doc="x after its window was overwritten by v")
 op("clone", "x", dx=lambda g: g, doc="a copy")
-op("convert", "x", attrs="dtype", dx=lambda g: g, doc="x in another dtype")
+op("convert", "x", ints=1, attrs="dtype", dx=lambda g: g, doc="x in another dtype")
 op("copy", "x v", dv=lambda g: g, doc="x overwritten by v")
 op("concatenate", "*xs", ints=1, attrs="sizes dim", dxs=lambda g, sizes, dim: pieces(g, sizes, dim), doc="tensors joined along dim")
 op("pieces", "x", kind="view", ints=1, attrs="sizes dim", dx=lambda gs, sizes, dim: concatenate(gs, dim), doc="consecutive parts along dim")
