@@ -144,7 +144,7 @@ cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssiz
                 continue
             else:
                 t = <Tensor> args[i].tensor
-                lay_out(t.data, t.layout, dtype, out_layout, <char*> few[i])
+                lay_out(t.data, t.layout, t.dtype_, out_layout, <char*> few[i])        # a mask keeps its dtype
             p[i + 1] = <char*> few[i]
         variants[ALL_VECTORS](out_layout.numel, p, attrs)
         return

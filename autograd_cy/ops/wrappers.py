@@ -74,10 +74,11 @@ def {name}_(input{plain_signature}):
 {attrs}    return own(inplace_with({NAME}, 1, args, {attrs_pointer}))
 '''
 
-# A list that a loop goes through: a call each would take 300 bytes.
+# A text that a loop goes through: a call for each row would take 300 bytes, a tuple 60.
 _SHARED = """
-for make, list_ in ((_unary, {unary}), (_binary, {binary})):
-    for name, doc in list_:
+for make, text in ((_unary, {unary!r}), (_binary, {binary!r})):
+    for line in text.split("\\n"):
+        name, _, doc = line.partition("\\t")
         globals()[name], globals()[name + "_"] = make(name, doc)
 """
 
@@ -150,5 +151,5 @@ def function_module():
             parts.append(_several(row, values))
         else:
             shared["binary"].append((row.name, doc))
-    parts.append(_SHARED.format(**shared))
+    parts.append(_SHARED.format(**{kind: "\n".join(f"{name}\t{doc}" for name, doc in rows) for kind, rows in shared.items()}))
     return "\n".join(parts)
