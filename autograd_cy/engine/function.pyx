@@ -13,7 +13,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XINCREF
 
 from autograd_cy.array.dtype cimport FLOAT64
 from autograd_cy.array.layout cimport layout_incref, same_layout, same_shape, shape_tuple
-from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.gradients cimport backwards, broadcasts
 from autograd_cy.engine.hooks cimport given_gradient, let_collector_see
 from autograd_cy.engine.modes cimport grad_enabled, swap_grad_mode
 from autograd_cy.engine.node cimport Edge, Node, Owned, node_description, node_new, node_set_outputs, remember_line
@@ -361,7 +361,7 @@ cdef int take(FunctionCtx ctx, Node node, int k, int edge, object g, PyObject** 
         return 0
     wanted = shape_tuple(node.edges[edge].layout)
     if not same_shape((<Tensor> g).layout, node.edges[edge].layout):
-        if not broadcasts(wanted, g.shape):
+        if not broadcasts(node.edges[edge].layout, (<Tensor> g).layout):
             raise RuntimeError(f"the backward of {node_description(node)} returned a gradient of shape {g.shape} for argument {k}, which "
                                f"has shape {wanted}")
         g = FUNCTIONS["sum_to"](g, wanted)
@@ -369,17 +369,6 @@ cdef int take(FunctionCtx ctx, Node node, int k, int edge, object g, PyObject** 
         g = FUNCTIONS["convert"](g, node.edges[edge].dtype)
     result[edge] = given_gradient(g)
     return 0
-
-
-cdef bint broadcasts(tuple small, tuple large):
-    """Whether one shape broadcasts to the other."""
-    cdef Py_ssize_t skip = len(large) - len(small)
-    if skip < 0:
-        return False
-    for k, size in enumerate(small):
-        if size != 1 and size != large[skip + k]:
-            return False
-    return True
 
 
 backwards[CUSTOM] = function_backward

@@ -16,6 +16,8 @@ cdef Backward backwards[512]
 
 # spare: nobody wants to see the incoming gradients afterwards, so one without other owners may give its memory to a result.
 cdef int node_backward(Node node, PyObject** grads, bint create_graph, PyObject** result, bint spare) except -1
+# Whether the shape of a broadcasts to that of wide.
+cdef bint broadcasts(Layout* a, Layout* wide) noexcept
 # g summed to a shape that broadcasts to its own; g itself (a new reference) where the shapes agree.
 cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL
 # Fits a gradient to an input: summed to its shape, converted to its dtype. Takes over the reference to g.
