@@ -279,9 +279,11 @@ cdef object row_of(list data, int dtype):
     numbers would have to be converted (dtype -1: the default of their kind)."""
     cdef Py_ssize_t n = len(data), k
     cdef Tensor t
-    if n == 0 or type(data[0]) not in (float, int):
+    if n == 0:
         return None
     kind = type(data[0])
+    if kind is not float and kind is not int:
+        return None
     for item in data:
         if type(item) is not kind:
             return None
@@ -290,6 +292,8 @@ cdef object row_of(list data, int dtype):
     if dtype != INT64 and (kind is int or dtype > FLOAT64) or dtype == INT64 and kind is float:
         return None
     t = allocate((n,), dtype, "tensor")
+    if len(data) != n:                            # Python's collector ran something
+        return None
     for k in range(n):
         if dtype == INT64:
             if not -9223372036854775808 <= data[k] <= 9223372036854775807:

@@ -25,7 +25,7 @@ from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, own, read_shape, selected, sliced
+from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, own, read_shape, selected, sliced, unmoved
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
@@ -44,6 +44,8 @@ cdef extern from "Python.h":
     int PySlice_Unpack(object s, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
     Py_ssize_t PY_SSIZE_T_MAX
+    bint PyIndex_Check(object o) noexcept
+    object PyNumber_Index(object o)
 
 
 # ---- numbers and slices
@@ -72,6 +74,13 @@ cdef int keep_axis(Choice* c, int axis, Py_ssize_t size, Py_ssize_t step, str na
 
 cdef inline void cut_axis(Py_ssize_t* cuts, int axis, Py_ssize_t start, Py_ssize_t length, Py_ssize_t step) noexcept:
     cuts[3 * axis], cuts[3 * axis + 1], cuts[3 * axis + 2] = start, length, step
+
+
+cdef int unpack(object given, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1:
+    """The numbers of a slice."""
+    cdef unsigned long long before = operators.exchanges
+    PySlice_Unpack(given, start, stop, step)
+    return unmoved(before, "index")
 
 
 cdef int understand(Choice* c, Tensor x, object items, Py_ssize_t* cuts, str name) except -1:
@@ -106,7 +115,7 @@ cdef int understand(Choice* c, Tensor x, object items, Py_ssize_t* cuts, str nam
             size = x.layout.dims[axis]
             whole = False
             if type(item) is slice:
-                PySlice_Unpack(item, &start, &stop, &step)
+                unpack(item, &start, &stop, &step)
                 whole = start == 0 and stop == PY_SSIZE_T_MAX and step == 1
                 length = PySlice_AdjustIndices(size, &start, &stop, step)
                 keep_axis(c, axis, length, step, name)
@@ -170,8 +179,6 @@ cdef object normalised(object item, str name):
         return checked_array(item, True, name)
     if type(item) is list and (made := integers(item)) is not None:
         return made
-    if isinstance(item, slice):
-        return slice(*[None if v is None else v.__index__() for v in (item.start, item.stop, item.step)])
     if isinstance(item, (bool, np.bool_)):
         return tensor(bool(item))
     if isinstance(item, np.integer):
@@ -180,8 +187,8 @@ cdef object normalised(object item, str name):
         t = tensor(item, dtype=None)
         if t.layout.numel == 0 and not isinstance(item, np.ndarray):
             t = own(converted(t, INT64))
-    elif hasattr(item, "__index__"):
-        return item.__index__()
+    elif PyIndex_Check(item):
+        return PyNumber_Index(item)
     else:
         raise IndexError(f"{name}: an index must be an integer, slice, None, Ellipsis or an array of integers or bools, "
                          f"got {type(item).__name__}")
@@ -210,9 +217,9 @@ cdef object integers(list numbers):
     layout = layout_contiguous(1, &n)
     t = own(tensor_new(layout, INT64))
     layout_decref(layout)
-    for i in range(n):
+    for i in range(min(n, len(numbers))):         # making t may have run Python's collector, and that anything
         (<long long*> t.data)[i] = numbers[i]
-    return t
+    return t if len(numbers) == n else None
 
 
 cdef Tensor true_places(Tensor x, bint flat, str what):
@@ -550,7 +557,7 @@ cdef object items_of(object index, str name, bint* arrays):
 cdef object first_slices(Tensor t, object given):
     """t[start:stop]."""
     cdef Py_ssize_t start, stop, step, length
-    PySlice_Unpack(given, &start, &stop, &step)
+    unpack(given, &start, &stop, &step)
     length = PySlice_AdjustIndices(t.layout.dims[0], &start, &stop, step)
     return narrowed(t, 0, start, length)
 
@@ -567,7 +574,7 @@ cdef object one_cut(Tensor t, tuple items):
             named -= 1
             continue
         if type(item) is slice:
-            PySlice_Unpack(item, &start, &stop, &step)
+            unpack(item, &start, &stop, &step)
             if start == 0 and stop == PY_SSIZE_T_MAX and step == 1:
                 continue
         if item is None or axis >= 0 or step != 1:
@@ -577,7 +584,7 @@ cdef object one_cut(Tensor t, tuple items):
         return basic(t, items, "index")
     if type(cut) is not slice:
         return selected(t, axis, cut, "index")
-    PySlice_Unpack(cut, &start, &stop, &step)
+    unpack(cut, &start, &stop, &step)
     length = PySlice_AdjustIndices(t.layout.dims[axis], &start, &stop, 1)
     return narrowed(t, axis, start, length)
 

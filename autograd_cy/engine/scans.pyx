@@ -161,7 +161,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=N
     """The mean over `dim` (all dimensions by default) of what is not NaN; NaN of nothing. TypeError unless floating point."""
     cdef Tensor x = input_of(input if dtype is None else convert(input, dtype), "nanmean")
     cdef tuple dims = dims_of(either(dim, axis), x.layout.ndim, "nanmean")
-    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef bint keep = keep_of(keepdim, keepdims)
     cdef Tensor there, count
     if x.dtype_ > FLOAT64:
         raise DTypeError(f"nanmean: expected a floating-point tensor, got {x.dtype.name}")

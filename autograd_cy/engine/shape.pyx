@@ -19,7 +19,7 @@ from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_li
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K
 
 from autograd_cy.array.errors import ShapeError, misfit
@@ -64,10 +64,28 @@ cdef object own(PyObject* o):
 
 # ---- arguments
 
+cdef int unmoved(unsigned long long before, str name) except -1:
+    """That no tensor has been given other memory or another shape (by __index__, say) since `operators.exchanges` was `before`."""
+    if operators.exchanges != before:
+        raise RuntimeError(f"{name}: an argument changed the memory or the shape of a tensor while it was read")
+    return 0
+
+
 cdef Py_ssize_t integer(object value, str what, str name) except? -1:
+    cdef unsigned long long before = operators.exchanges
+    cdef Py_ssize_t made
     if not PyIndex_Check(value):
         raise TypeError(f"{name}: {what} must be an integer, got {value!r}")
-    return value
+    made = value
+    unmoved(before, name)
+    return made
+
+
+cdef bint truth(object value, str name) except -1:
+    cdef unsigned long long before = operators.exchanges
+    cdef bint made = value
+    unmoved(before, name)
+    return made
 
 
 cdef int axis_of(object dim, int ndim, str name) except -1:
@@ -85,7 +103,7 @@ cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1:
     cdef PyObject* given = <PyObject*> dims
     cdef int i, n = plain_ints(&given, 1, axes), most = max(ndim, 1)
     if n < 0 and PyIndex_Check(dims):
-        axes[0], n = dims, 1
+        axes[0], n = integer(dims, "a dim", name), 1
     elif n < 0:
         n = read_shape(dims, axes, name)
     for i in range(n):
@@ -101,6 +119,7 @@ cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1:
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
     """Fill `sizes` from a sequence of integers; the number of dimensions is returned."""
     cdef PyObject* given = <PyObject*> shape
+    cdef unsigned long long before = operators.exchanges
     cdef int n = -1 if PyLong_CheckExact(given) else plain_ints(&given, 1, sizes)
     if n >= 0:
         return n
@@ -112,6 +131,7 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
             break
         sizes[n] = integer(size, "a size", name)
         n += 1
+    unmoved(before, name)
     return n
 
 
@@ -597,7 +617,7 @@ def select(input, dim, index):
     cdef Tensor x = need_tensor(input, "select")
     if x.layout.ndim == 0:
         raise IndexError("select: a tensor of 0 dimensions has no slices")
-    return selected(x, axis_of(dim, x.layout.ndim, "select"), index, "select")
+    return selected(x, axis_of(dim, x.layout.ndim, "select"), integer(index, "an index", "select"), "select")
 
 
 cdef object selected(Tensor x, int axis, Py_ssize_t index, str name):
@@ -623,7 +643,7 @@ def narrow(input, dim, start, length):
     """
     cdef Tensor x = need_tensor(input, "narrow")
     cdef int axis = axis_of(dim, x.layout.ndim, "narrow")
-    cdef Py_ssize_t first = start, count = length
+    cdef Py_ssize_t first = integer(start, "start", "narrow"), count = integer(length, "length", "narrow")
     if x.layout.ndim == 0:
         raise RuntimeError("narrow: a tensor of 0 dimensions can't be narrowed")
     if first < 0:

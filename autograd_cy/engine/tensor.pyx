@@ -185,7 +185,7 @@ cdef class Tensor:
         cdef Py_ssize_t axis
         if dim is None:
             return shape_tuple(self.layout)
-        axis = dim
+        axis = dim                      # before anything is read: it may change what self is
         if not -self.layout.ndim <= axis < self.layout.ndim:
             raise IndexError(f"size: dim {dim} is out of range for a tensor of {self.layout.ndim} dimensions")
         return self.layout.dims[axis + self.layout.ndim if axis < 0 else axis]
