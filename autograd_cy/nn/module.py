@@ -440,11 +440,13 @@ class Module(Hooked, metaclass=ModuleType):
         """What is printed between the brackets; layers override it."""
         return ""
 
+    def _shown(self):
+        return [(name, repr(child)) for name, child in self._members() if isinstance(child, Module)]
+
     def __repr__(self):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): " + repr(child).replace("\n", "\n  ")
-                    for name, child in self._members() if isinstance(child, Module)]
+        children = [f"({name}): " + text.replace("\n", "\n  ") for name, text in self._shown()]
         if not children and len(lines) <= 1:
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"
