@@ -5,7 +5,7 @@ Relies on elementwise functions, choose.pyx. methods.py makes methods of them, t
 
 from . import elementwise
 from .choose import clamp_, isclose, sub, where
-from .creation import capturing
+from .creation import arange, capturing
 from .reduce import norm
 from .shape import sum_to
 from .tensor import Tensor
@@ -53,13 +53,14 @@ def ndtr(input: Tensor) -> Tensor:
 
 
 def multigammaln(input: Tensor, p: int) -> Tensor:
-    """log of the multivariate gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(x - k / 2) over k < p."""
-    if not isinstance(p, int) or p < 1:
-        raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
-    total = elementwise.lgamma(input) + p * (p - 1) / 4 * LOG_PI
-    for k in range(1, p):
-        total = total + elementwise.lgamma(input - k / 2)
-    return total
+    """log of the multivariate gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(x - k / 2) over k < p.
+
+    Raises RuntimeError for p below 1, or above 65536: a sum of so many terms for each element.
+    """
+    if not isinstance(p, int) or not 1 <= p <= 1 << 16:
+        raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, and at most {1 << 16}, got {p}")
+    terms = input.unsqueeze(-1) - arange(p, dtype=input.dtype if input.is_floating_point() else None) / 2
+    return elementwise.lgamma(terms).sum(-1) + p * (p - 1) / 4 * LOG_PI
 
 
 def spherical_bessel_j0(x: Tensor) -> Tensor:
