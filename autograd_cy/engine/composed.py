@@ -100,6 +100,22 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     return where(divisor == 0, 0, (input // where(divisor == 0, 1, divisor) * other).abs())
 
 
+def real(input: Tensor) -> Tensor:
+    """input: all tensors are real."""
+    return input
+
+
+def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
+    """The index in each dimension of places counted in row-major order. Raises ValueError for places that are outside of shape."""
+    found = []
+    for size in reversed([shape] if isinstance(shape, int) else list(shape)):
+        found.append(indices % size)
+        indices = elementwise.floor_divide(indices, size)
+    if indices.any():
+        raise ValueError(f"unravel_index: a place is out of range for the shape {shape}")
+    return tuple(reversed(found))
+
+
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other."""
     return norm(input - other, p)
@@ -142,5 +158,5 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 __all__ = [
     "allclose", "clamp_max_", "clamp_min_", "dist", "entr", "fill_diagonal_",
     "float_power", "gcd", "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr",
-    "positive", "rsub", "spherical_bessel_j0", "sum_to_size",
+    "positive", "real", "rsub", "spherical_bessel_j0", "sum_to_size", "unravel_index",
 ]

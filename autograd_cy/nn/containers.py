@@ -146,6 +146,9 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
+    def __add__(self, other: "Sequential") -> "Sequential":
+        return Sequential(*self, *other)
+
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._items.items())[index]))

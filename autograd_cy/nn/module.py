@@ -215,6 +215,22 @@ class Module(Hooked, metaclass=ModuleType):
             elif isinstance(value, (list, tuple, dict)):
                 yield from _inside(name, value, frozenset())
 
+    @property
+    def _parameters(self):
+        """Its own parameters by name, to look at."""
+        return MappingProxyType({name: getattr(self, name) for name in self._order
+                                 if isinstance(getattr(self, name), Parameter) or name in self._none_names})
+
+    @property
+    def _buffers(self):
+        """Its own buffers by name, to look at."""
+        return MappingProxyType({name: getattr(self, name) for name in self._buffer_names})
+
+    @property
+    def _modules(self):
+        """The modules that it holds itself by name, to look at."""
+        return MappingProxyType({name: value for name, value in self._members() if isinstance(value, Module)})
+
     def _tensors(self, kind, prefix, recurse, remove_duplicate):
         """Named parameters (kind True) or buffers (kind False)."""
         prefix += "." if prefix else ""

@@ -3,11 +3,18 @@
 Relies on the engine and on engine/updates.  Training loops rely on it. What few scripts use is imported when first named.
 """
 
+from typing import TYPE_CHECKING
+
 from . import lr_scheduler
 from .adam import Adam, AdamW
 from .optimizer import Optimizer
 from .rmsprop import RMSprop
 from .sgd import SGD
+
+if TYPE_CHECKING:
+    from . import swa_utils
+    from .adaptive import ASGD, Adadelta, Adagrad, Adamax, NAdam, RAdam, Rprop
+    from .lbfgs import LBFGS
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
            "lr_scheduler", "swa_utils"]

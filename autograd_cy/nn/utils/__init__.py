@@ -5,6 +5,7 @@ Training loops and the SciPy bridge rely on it.
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from autograd_cy.engine import clipping, creation
 from autograd_cy.engine.modes import no_grad
@@ -12,6 +13,9 @@ from autograd_cy.engine.joins import cat
 from autograd_cy.engine.tensor import Tensor
 
 from . import rnn as rnn
+
+if TYPE_CHECKING:
+    from .norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
 
 _COMPUTED = ("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm")
 
