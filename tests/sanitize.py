@@ -24,7 +24,7 @@ import time
 import warnings
 
 NOT_CALLED = {  # files, the state of the process, and what runs without end
-    "save", "load", "set_default_dtype", "set_engine", "set_num_threads", "set_record_lines", "set_cache_limit", "manual_seed", "while_loop",
+    "save", "load", "set_default_dtype", "set_engine", "set_num_threads", "set_record_lines", "set_cache_limit", "set_printoptions", "manual_seed", "while_loop",
     "trace", "watch", "step", "show", "draw", "compile", "share_memory_", "data_ptr", "set_state", "repl", "breakpoint", "combinations",
 }   # fmt: skip
 SHAPES = [(), (0,), (1,), (3,), (7,), (2, 3), (3, 3), (3, 1), (1, 4), (2, 0, 3), (2, 3, 4), (4, 17), (33, 5), (2, 1, 3, 2), (1, 1, 1, 1, 1), (2, 3, 5, 5)]
@@ -251,7 +251,12 @@ class Worker:
             return f"{type(value).__name__}[{', '.join(self.said(v) for v in value[:6])}]"
         if isinstance(value, slice):
             return f"slice({self.said(value.start)}, {self.said(value.stop)}, {self.said(value.step)})"
-        return f"{type(value).__name__}({value.value})" if isinstance(value, Treacherous) else repr(value)[:80]
+        if isinstance(value, Treacherous):
+            return f"{type(value).__name__}({value.value})"
+        try:
+            return repr(value)[:80]
+        except Exception:                    # of a layer whose options are no numbers
+            return f"a {type(value).__name__}"
 
     def do(self, what, f, *args, **kwargs):
         """f(*args, **kwargs); None if it raises."""

@@ -400,17 +400,17 @@ def split(x, split_size_or_sections, dim=0):
     cdef Py_ssize_t n = a.layout.dims[axis], size
     if not isinstance(split_size_or_sections, int):
         return by_sizes(a, split_size_or_sections, axis, "split")
-    size = integer(split_size_or_sections, "the size", "split")
+    size = split_size_or_sections
     if size < 0 or (size == 0 and n):
         raise ShapeError(f"split: the size must be positive, got {size}")
     return by_number(a, (n - 1) // size + 1 if n else 1, size, 0, axis)
 
 
-def chunk(x, chunks, dim=0):
+def chunk(x, Py_ssize_t chunks, dim=0):
     """At most `chunks` views of equal size along dim (the last may be smaller)."""
     cdef Tensor a = need_tensor(x, "chunk")
     cdef int axis = cut_axis(a, dim, "chunk")
-    cdef Py_ssize_t n = a.layout.dims[axis], count = integer(chunks, "chunks", "chunk"), size
+    cdef Py_ssize_t n = a.layout.dims[axis], count = chunks, size
     if count < 1:
         raise ShapeError(f"chunk: expected at least 1 chunk, got {count}")
     size = (n - 1) // count + 1 if n else 0

@@ -20,6 +20,8 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     if profile not in profiles:
         raise ValueError(f"set_printoptions: profile must be 'default', 'short' or 'full', got {profile!r}")
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    if any(value is not None and value < 0 for value in given.values()):
+        raise ValueError(f"set_printoptions: numbers must not be negative, got {given}")
     _options.update(profiles[profile] | {name: int(value) for name, value in given.items() if value is not None} | {"sci_mode": sci_mode})
 
 

@@ -174,11 +174,11 @@ cdef object either(object dim, object axis):
     return dim
 
 
-cdef bint keep_of(object keepdim, object keepdims) except -1:
-    return truth(keepdim if keepdims is None else keepdims, "keepdim")
+cdef bint keep_of(bint keepdim, object keepdims) except -1:
+    return keepdim if keepdims is None else truth(keepdims, "keepdims")
 
 
-def sum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def sum(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The sum over `dim` (all dimensions by default). Integers and bools sum to int64."""
     cdef Tensor t = input_of(x, "sum")
     if dtype is not None:
@@ -186,13 +186,13 @@ def sum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     return reduction(SUM, REDUCE_SUM, t, dims_of(either(dim, axis), t.layout.ndim, "sum"), keep_of(keepdim, keepdims), 0, None)
 
 
-def mean(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def mean(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The mean over `dim` (all dimensions by default); NaN over nothing. RuntimeError for integer tensors."""
     cdef Tensor t = float_input(x if dtype is None else convert(x, dtype), "mean")
     return reduction(MEAN, REDUCE_MEAN, t, dims_of(either(dim, axis), t.layout.ndim, "mean"), keep_of(keepdim, keepdims), 0, None)
 
 
-def prod(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def prod(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The product over `dim` (all dimensions by default). Integers and bools multiply to int64."""
     cdef Tensor t = input_of(x, "prod")
     if dtype is not None:
@@ -200,7 +200,7 @@ def prod(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     return reduction(PROD, REDUCE_PROD, t, dims_of(either(dim, axis), t.layout.ndim, "prod"), keep_of(keepdim, keepdims), 0, None)
 
 
-def nansum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def nansum(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The sum over `dim` (all dimensions by default) of what is not NaN. Integers and bools sum to int64."""
     cdef Tensor t = input_of(x, "nansum")
     cdef bint keep = keep_of(keepdim, keepdims)
@@ -220,7 +220,7 @@ def nansum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     return out
 
 
-def amax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def amax(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The largest element over `dim`; NaN wins. Ties share the gradient evenly. ValueError over nothing."""
     cdef Tensor t = input_of(x, "amax")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amax")
@@ -228,7 +228,7 @@ def amax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return reduction(AMAX, REDUCE_MAX, t, dims, keep_of(keepdim, keepdims), 0, None)
 
 
-def amin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def amin(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The smallest element over `dim`; NaN wins. Ties share the gradient evenly. ValueError over nothing."""
     cdef Tensor t = input_of(x, "amin")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amin")
@@ -253,7 +253,7 @@ cdef object extreme(int opcode, int kind, int index_kind, Tensor x, object dim, 
     return pair(ValuesIndices, values, indices)
 
 
-def max(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def max(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """max(x): the largest element. max(x, dim): (values, indices) along dim. max(x, other): the elementwise maximum."""
     cdef Tensor t = input_of(x, "max")
     dim = either(dim, axis)
@@ -264,7 +264,7 @@ def max(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return extreme(MAX, REDUCE_MAX, REDUCE_ARGMAX, t, dim, keep_of(keepdim, keepdims), "max")
 
 
-def min(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def min(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """min(x): the smallest element. min(x, dim): (values, indices) along dim. min(x, other): the elementwise minimum."""
     cdef Tensor t = input_of(x, "min")
     dim = either(dim, axis)
@@ -284,31 +284,31 @@ cdef object index_of(int kind, Tensor x, object dim, bint keepdim, str name):
     return own(reduced(kind, x, dims, keepdim, 0))
 
 
-def argmax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def argmax(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The index (int64) of the first largest element along `dim`, or in the flattened tensor. NaN counts as largest."""
     return index_of(REDUCE_ARGMAX, input_of(x, "argmax"), either(dim, axis), keep_of(keepdim, keepdims), "argmax")
 
 
-def argmin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def argmin(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The index (int64) of the first smallest element along `dim`, or in the flattened tensor. NaN counts as smallest."""
     return index_of(REDUCE_ARGMIN, input_of(x, "argmin"), either(dim, axis), keep_of(keepdim, keepdims), "argmin")
 
 
-def any(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def any(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """Whether any element along `dim` is true (not zero); False over nothing. bool, but uint8 of uint8."""
     cdef Tensor t = input_of(x, "any")
     out = own(reduced(REDUCE_ANY, t, dims_of(either(dim, axis), t.layout.ndim, "any"), keep_of(keepdim, keepdims), 0))
     return out if t.dtype_ != UINT8 else own(converted(out, UINT8))
 
 
-def all(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def all(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """Whether all elements along `dim` are true (not zero); True over nothing. bool, but uint8 of uint8."""
     cdef Tensor t = input_of(x, "all")
     out = own(reduced(REDUCE_ALL, t, dims_of(either(dim, axis), t.layout.ndim, "all"), keep_of(keepdim, keepdims), 0))
     return out if t.dtype_ != UINT8 else own(converted(out, UINT8))
 
 
-def var(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None, keepdims=None):
+def var(x, dim=None, unbiased=True, bint keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The variance over `dim`: sum((x - mean)**2) / (n - correction); correction 1 by default. NaN where n <= correction."""
     cdef Tensor t = float_input(x, "var")
     cdef tuple dims = spread_dims(dim, axis, t, "var")
@@ -317,7 +317,7 @@ def var(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None
     return reduction(VAR, REDUCE_VAR, t, dims, keep, c, (dims, keep, c))
 
 
-def std(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None, keepdims=None):
+def std(x, dim=None, unbiased=True, bint keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The standard deviation over `dim`: the square root of `var`. Its gradient at equal values is 0."""
     cdef Tensor t = float_input(x, "std")
     cdef tuple dims = spread_dims(dim, axis, t, "std")
@@ -342,12 +342,16 @@ cdef tuple spread_dims(object dim, object axis, Tensor t, str name):
 
 cdef double correction_of(object dim, object unbiased, object correction) except? -1:
     cdef unsigned long long before = operators.exchanges
-    cdef double number = correction if correction is not None else bool(dim) if isinstance(dim, bool) else bool(unbiased)
+    cdef double number
+    if correction is not None:
+        number = correction
+    else:
+        number = <bint> dim if isinstance(dim, bool) else <bint> unbiased
     unmoved(before, "var")
     return number
 
 
-def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def logsumexp(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """log(sum(exp(x))) over `dim`, without overflow; -inf where every input is -inf (gradient 0)."""
     cdef Tensor t = input_of(x, "logsumexp")
     if t.dtype_ > FLOAT64:
@@ -356,14 +360,15 @@ def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
                      keep_of(keepdim, keepdims), 0, None)
 
 
-def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def norm(x, p=2, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """(sum |x|**p)**(1/p) over `dim`; p may be "fro" (2), inf, -inf, 0 or any number. The gradient at norm 0 is 0."""
     cdef Tensor t = float_input(x if dtype is None else convert(x, dtype), "norm")
     if p is None or p == "fro":
         p = 2
     if not isinstance(p, (int, float)):
         raise ShapeError(f"norm: p must be a number or \"fro\", got {p!r}")
-    p = float(p)
+    if type(p) is not int and type(p) is not float:
+        p = float(p)
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "norm")
     cdef bint keep = keep_of(keepdim, keepdims)
     if p < 0:

@@ -609,7 +609,7 @@ cdef PyObject** fill_one(PyObject** inputs, Tensor a) noexcept:
 
 # ---- one slice, or several neighbours, of one dimension
 
-def select(input, dim, index):
+def select(input, dim, Py_ssize_t index):
     """The slice at `index` of dimension `dim`, without that dimension. A view.
 
     Raises IndexError where dim or index is out of range.
@@ -617,7 +617,7 @@ def select(input, dim, index):
     cdef Tensor x = need_tensor(input, "select")
     if x.layout.ndim == 0:
         raise IndexError("select: a tensor of 0 dimensions has no slices")
-    return selected(x, axis_of(dim, x.layout.ndim, "select"), integer(index, "an index", "select"), "select")
+    return selected(x, axis_of(dim, x.layout.ndim, "select"), index, "select")
 
 
 cdef object selected(Tensor x, int axis, Py_ssize_t index, str name):
@@ -636,14 +636,14 @@ cdef object selected(Tensor x, int axis, Py_ssize_t index, str name):
     return view_of(x, layout_strided(x.layout.ndim - 1, shape, strides), x.data + index * stride * itemsize_of(x.dtype_), SELECT, 2, attrs)
 
 
-def narrow(input, dim, start, length):
+def narrow(input, dim, Py_ssize_t start, Py_ssize_t length):
     """`length` slices of dimension `dim` from `start` (negative: counted from the end). A view.
 
     Raises IndexError where they leave the dimension.
     """
     cdef Tensor x = need_tensor(input, "narrow")
     cdef int axis = axis_of(dim, x.layout.ndim, "narrow")
-    cdef Py_ssize_t first = integer(start, "start", "narrow"), count = integer(length, "length", "narrow")
+    cdef Py_ssize_t first = start, count = length
     if x.layout.ndim == 0:
         raise RuntimeError("narrow: a tensor of 0 dimensions can't be narrowed")
     if first < 0:

@@ -18,7 +18,7 @@ from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport either, input_of, keep_of, pair
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.scans cimport new_like
-from autograd_cy.engine.shape cimport axis_of, integer, own, truth
+from autograd_cy.engine.shape cimport axis_of, own
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError
@@ -126,14 +126,14 @@ def sorted_values(Tensor x):
     return values
 
 
-def topk(input, k, dim=-1, bint largest=True, bint sorted=True, *, axis=None):
+def topk(input, Py_ssize_t k, dim=-1, bint largest=True, bint sorted=True, *, axis=None):
     """(values, indices): the k largest (or smallest) elements along `dim`, in order; of equals the first. NaN counts as largest.
 
     The gradient goes to the indices. Raises ValueError unless 0 <= k <= size.
     """
     cdef Tensor x = input_of(input, "topk")
     cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "topk")
-    cdef Py_ssize_t n = integer(k, "k", "topk")
+    cdef Py_ssize_t n = k
     if not 0 <= n <= size_along(x, where):
         raise ShapeError(f"topk: k = {k} is out of range for dim {where} of shape {x.shape}")
     if x.layout.ndim == 0:
@@ -141,7 +141,7 @@ def topk(input, k, dim=-1, bint largest=True, bint sorted=True, *, axis=None):
     return along(TOPK, TASK_TOP, x, where, n, True, bool(largest), n, (n, where, bool(largest), bool(sorted)))
 
 
-def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None):
+def kthvalue(input, Py_ssize_t k, dim=-1, bint keepdim=False, *, axis=None, keepdims=None):
     """(values, indices): the k-th smallest element along `dim`, counted from 1. NaN counts as largest.
 
     The gradient goes to the index. Raises ValueError unless 1 <= k <= size.
@@ -149,16 +149,16 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None):
     cdef Tensor x = input_of(input, "kthvalue")
     cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "kthvalue")
     cdef bint keep = keep_of(keepdim, keepdims)
-    cdef Py_ssize_t n = integer(k, "k", "kthvalue")
+    cdef Py_ssize_t n = k
     if not 1 <= n <= size_along(x, where):
         raise ShapeError(f"kthvalue: k = {k} is out of range for dim {where} of shape {x.shape}")
     keep = keep or x.layout.ndim == 0
     return along(KTHVALUE, TASK_KTH, x, where, 1, keep, False, n - 1, (n, where, keep))
 
 
-cdef object middle(int opcode, Task task, object input, object dim, object axis, object keepdim, str name):
+cdef object middle(int opcode, Task task, object input, object dim, object axis, bint keep_, str name):
     cdef Tensor x = input_of(input, name)
-    cdef bint keep = truth(keepdim, name) or x.layout.ndim == 0
+    cdef bint keep = keep_ or x.layout.ndim == 0
     cdef int where
     dim = either(dim, axis)
     if dim is None:
@@ -192,18 +192,18 @@ cdef object middle_of_all(Tensor x, Task task, str name):
     return out
 
 
-def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def median(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """median(x): the lower median of all elements; ties share its gradient evenly. median(x, dim): (values, indices) along dim; the
     gradient goes to the index. NaN wins; NaN of nothing. Raises ValueError for an empty dim."""
     return middle(MEDIAN, TASK_MEDIAN, input, dim, axis, keep_of(keepdim, keepdims), "median")
 
 
-def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def nanmedian(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """As `median`, of the elements that are not NaN; NaN where all are."""
     return middle(NANMEDIAN, TASK_NANMEDIAN, input, dim, axis, keep_of(keepdim, keepdims), "nanmedian")
 
 
-def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None):
+def mode(input, dim=-1, bint keepdim=False, *, axis=None, keepdims=None):
     """(values, indices): the most frequent value along `dim`, of several the smallest, and its last index, where the gradient goes.
 
     NaNs are different from each other. Raises ValueError for an empty dim.
