@@ -533,7 +533,7 @@ cdef void run_rows(Step* s) noexcept nogil:
     cdef int k
     for k in range(s.n_operands):
         p[k] = s.p[k]
-    for _ in range(s.ints[0] if s.n else 0):
+    for _ in range(s.ints[0]):
         s.loop(s.n, p, s.numbers)
         for k in range(s.n_operands):
             p[k] += s.ints[1 + k]
