@@ -16,6 +16,7 @@ from autograd_cy.engine.shape cimport need_tensor, own
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
 
 from autograd_cy.array.dtypes import DTYPES
+from autograd_cy.array.errors import ArgumentError
 from autograd_cy.engine import elementwise as rows
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.shape import convert
@@ -119,7 +120,7 @@ cdef int read_bounds(object low, object high, double* bounds) except -1:
 
 cdef int check_bounds(object low, object high, str name) except -1:
     if low is None and high is None:
-        raise ValueError(f"{name}: at least one of min and max must be given")
+        raise ArgumentError(f"{name}: at least one of min and max must be given")
     return 0
 
 

@@ -6,6 +6,7 @@ its public path.
 
 from collections import namedtuple
 
+from ..array.errors import ArgumentError
 from .gradients import FUNCTIONS
 from .linear_algebra import matrix_input, record_outputs, record_row, room
 from .modes import is_grad_enabled
@@ -65,7 +66,7 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
     """
     a = matrix_input(A, "linalg.qr")
     if type(mode) is not str or mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {mode!r}")
+        raise ArgumentError(f"linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {mode!r}")
     m, n = a.shape[-2:]
     k = m if mode == "complete" else min(m, n)
     q, r = room(a, m, k) if mode != "r" or _recorded(a) else None, room(a, k, n)
@@ -102,7 +103,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 def _is_upper(UPLO, name):
     if type(UPLO) is not str or UPLO not in ("L", "U", "l", "u"):
-        raise ValueError(f"{name}: expected UPLO to be 'L' or 'U', got {UPLO!r}")
+        raise ArgumentError(f"{name}: expected UPLO to be 'L' or 'U', got {UPLO!r}")
     return UPLO in "Uu"
 
 

@@ -24,7 +24,7 @@ from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport axis_of, integer, narrowed, need_tensor, own, read_shape, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.shape import expand, reshape
 
@@ -43,7 +43,7 @@ cdef enum:                    # Kind in kernels/moving
 cdef Tensor int64_index(object given, str name):
     cdef Tensor index = need_tensor(given, name)
     if index.dtype_ != INT64 and index.dtype_ != INT32:
-        raise TypeError(f"{name}: the index must be int64, got {index.dtype.name}")
+        raise DTypeError(f"{name}: the index must be int64, got {index.dtype.name}")
     return index if index.dtype_ == INT64 else own(converted(index, INT64))
 
 

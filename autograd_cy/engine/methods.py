@@ -6,6 +6,7 @@ Relies on every module of operations. The package's __init__ imports it; functio
 from ..array.dtypes import DTYPES, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
+from ..array.errors import ArgumentError
 from ..ops import TABLE
 from . import (
     arrange, backward, blocks, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
@@ -30,7 +31,7 @@ def div(input, other, *, rounding_mode=None):
         quotient = elementwise.trunc(elementwise.div(input, other))
         integers = not any(isinstance(v, float) or (isinstance(v, Tensor) and v.is_floating_point()) for v in (input, other))
         return shape.convert(quotient, int64 if not isinstance(input, Tensor) else input.dtype) if integers else quotient
-    raise ValueError(f"div: rounding_mode must be None, \"floor\" or \"trunc\", got {rounding_mode!r}")
+    raise ArgumentError(f"div: rounding_mode must be None, \"floor\" or \"trunc\", got {rounding_mode!r}")
 
 
 def div_(input, other, *, rounding_mode=None):

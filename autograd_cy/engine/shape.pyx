@@ -22,7 +22,7 @@ from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K
 
-from autograd_cy.array.errors import ShapeError, misfit
+from autograd_cy.array.errors import BoundsError, ShapeError, misfit
 from autograd_cy.array.dtypes import DType, as_dtype
 
 cdef int RESHAPE = row_number("reshape"), PERMUTE = row_number("permute"), EXPAND = row_number("expand"), SLICE = row_number("slice")
@@ -649,7 +649,7 @@ def narrow(input, dim, Py_ssize_t start, Py_ssize_t length):
     if first < 0:
         first += x.layout.dims[axis]
     if not 0 <= first <= x.layout.dims[axis] or not 0 <= count <= x.layout.dims[axis] - first:
-        raise IndexError(f"narrow: {count} from {start} on are out of range for dim {axis} of shape {x.shape}")
+        raise BoundsError(f"narrow: {count} from {start} on are out of range for dim {axis} of shape {x.shape}")
     return narrowed(x, axis, first, count)
 
 

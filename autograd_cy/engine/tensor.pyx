@@ -25,6 +25,7 @@ from autograd_cy.kernels.table cimport escape, recorder, recording
 import weakref
 
 from autograd_cy.array.dtypes import DTYPES
+from autograd_cy.array.errors import ArgumentError
 from autograd_cy.ops import TABLE
 
 cdef extern from "Python.h":
@@ -228,7 +229,7 @@ cdef class Tensor:
     def item(self):
         """The only element, as a Python number. RuntimeError where there is not exactly one."""
         if self.layout.numel != 1:
-            raise RuntimeError(f"item: a tensor of shape {self.shape} has {self.layout.numel} elements, not one")
+            raise ArgumentError(f"item: a tensor of shape {self.shape} has {self.layout.numel} elements, not one")
         escape("item()")
         if self.dtype_ == FLOAT32:
             return (<float*> self.data)[0]

@@ -112,7 +112,7 @@ def _variant(alone, n):
 
 
 def _map(step, instruction, has_loop):
-    """A plain loop where all operands lie alike in one piece; else one per row, or a strided one. Of no elements: one that reads nothing."""
+    """A plain loop where operands lie alike in one piece; else one per row, or a strided one. Of no elements: what reads nothing."""
     operands = instruction.operands
     out = operands[0]
     loop, dtype, n = loop_id(instruction.name), instruction.attrs[0], len(operands) - 1
