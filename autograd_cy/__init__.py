@@ -12,9 +12,11 @@ from .engine import read_table as _read_table  # before anything runs
 from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
-from .engine.choose import add, clamp, clamp_max, clamp_min, isclose, logit, masked_fill, nan_to_num, polygamma, prelu, sub, where
+from .engine.choose import (
+    add, clamp, clamp_max, clamp_min, isclose, logit, masked_fill, nan_to_num, polygamma, prelu, round, round_, sub, where,
+)
 from .engine.composed import (
-    allclose, clamp_max_, clamp_min_, dist, float_power, gcd, lcm, ldexp, positive, rsub,
+    allclose, clamp_max_, clamp_min_, dist, float_power, gcd, lcm, ldexp, positive, real, rsub, unravel_index,
 )
 from .engine.composed import multigammaln as mvlgamma
 from .engine.convolve import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
@@ -48,8 +50,8 @@ from .engine.making import (
 )
 from .engine.methods import div, from_dlpack
 from .engine.linear_names import (
-    cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pinverse, qr,
-    slogdet, svd, triangular_solve,
+    cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, lu_solve, lu_unpack, matrix_exp, matrix_power, pca_lowrank, pinverse,
+    qr, slogdet, svd, svd_lowrank, triangular_solve,
 )
 from .engine.matrix_products import (
     addbmm, addmm, addmv, addr, baddbmm, cdist, chain_matmul, corrcoef, cov, cross, einsum, ger, inner, kron, outer, pdist, tensordot,
@@ -61,6 +63,7 @@ from .engine.named_products import bmm, dot, mm, mv
 from .engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from .engine.pooling import max_pool1d, max_pool2d, max_pool3d
 from .engine.products import linear, matmul
+from .engine.printing import set_printoptions
 from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,
@@ -91,7 +94,7 @@ __version__ = "0.1.0"
 # The elementwise rows of the table, as functions: exp, tanh, maximum ...
 _names = [n for n in _methods._ELEMENTWISE if n not in globals()]
 globals().update({n: getattr(_elementwise, n) for n in _names})
-globals().update({f"{n}_": getattr(_elementwise, f"{n}_") for n in _methods.UNARY})
+globals().update({f"{n}_": getattr(_elementwise, f"{n}_") for n in _methods.UNARY if f"{n}_" not in globals()})
 swapaxes, multiply, subtract, divide, true_divide, negative = transpose, _elementwise.mul, sub, div, div, _elementwise.neg
 absolute, greater, less, not_equal, clip = _elementwise.abs, _elementwise.gt, _elementwise.lt, _elementwise.ne, clamp
 concat = concatenate = cat
@@ -163,7 +166,7 @@ class _Later(type(_elementwise)):
 for _name in ("nn", "optim", "autograd"):
     globals()[_name] = _Later(f"{__name__}.{_name}")
 __all__ = [n for n in dir() if not n.startswith("_")]
-for _name in ("data", "utils", "tools", "linalg", "special", "random", "graph", "func"):
+for _name in ("data", "utils", "tools", "testing", "linalg", "special", "random", "graph", "func"):
     if _name not in globals():
         globals()[_name] = _Later(f"{__name__}.{_name}")
 

@@ -13,6 +13,7 @@ from . import data as data
 from . import func as func
 from . import graph as graph
 from . import linalg as linalg
+from . import testing as testing
 from . import random as random
 from . import special as special
 from . import nn as nn
@@ -55,6 +56,8 @@ from .engine.choose import (
     nan_to_num as nan_to_num,
     polygamma as polygamma,
     prelu as prelu,
+    round as round,
+    round_ as round_,
     sub as sub,
     where as where,
 )
@@ -69,6 +72,8 @@ from .engine.composed import (
     ldexp as ldexp,
     multigammaln as _multigammaln,
     positive as positive,
+    real as real,
+    unravel_index as unravel_index,
     rsub as rsub,
 )
 from .engine.creation import (
@@ -157,6 +162,7 @@ from .engine.methods import (
 from .engine.shape import (
     broadcast_to as broadcast_to,
 )
+from .engine.printing import set_printoptions as set_printoptions
 from .engine.linear_names import (
     cholesky as cholesky,
     cholesky_inverse as cholesky_inverse,
@@ -168,7 +174,9 @@ from .engine.linear_names import (
     lu_unpack as lu_unpack,
     matrix_exp as matrix_exp,
     matrix_power as matrix_power,
+    pca_lowrank as pca_lowrank,
     pinverse as pinverse,
+    svd_lowrank as svd_lowrank,
     qr as qr,
     slogdet as slogdet,
     svd as svd,
@@ -516,7 +524,6 @@ from .engine.elementwise import (
     fmin as fmin,
     floor as floor,
     ceil as ceil,
-    round as round,
     trunc as trunc,
     frac as frac,
     copysign as copysign,
@@ -601,7 +608,6 @@ from .engine.elementwise import (
     softplus_ as softplus_,
     floor_ as floor_,
     ceil_ as ceil_,
-    round_ as round_,
     trunc_ as trunc_,
     frac_ as frac_,
     bitwise_not_ as bitwise_not_,

@@ -24,7 +24,7 @@ import time
 import warnings
 
 NOT_CALLED = {  # files, the state of the process, and what runs without end
-    "save", "load", "set_default_dtype", "set_engine", "set_num_threads", "set_record_lines", "set_cache_limit", "manual_seed", "while_loop",
+    "save", "load", "set_default_dtype", "set_engine", "set_num_threads", "set_record_lines", "set_cache_limit", "set_printoptions", "manual_seed", "while_loop",
     "trace", "watch", "step", "show", "draw", "compile", "share_memory_", "data_ptr", "set_state", "repl", "breakpoint", "combinations",
 }   # fmt: skip
 SHAPES = [(), (0,), (1,), (3,), (7,), (2, 3), (3, 3), (3, 1), (1, 4), (2, 0, 3), (2, 3, 4), (4, 17), (33, 5), (2, 1, 3, 2), (1, 1, 1, 1, 1), (2, 3, 5, 5)]
@@ -37,11 +37,92 @@ WEIRD = [None, True, False, 0, 1, -1, 2, 3, -2, 7, 31, 64, 255, 256, 1 << 31, -(
          slice(-(1 << 70), 1 << 70, 1 << 65), Ellipsis, object, len]   # fmt: skip
 
 
+class Treacherous:
+    """A number, or a sequence of it, that changes the memory, shape or list of what the call is about whenever somebody asks for it."""
+
+    def __init__(self, value, hostile):
+        self.value, self.hostile = value, hostile
+
+    def betray(self):
+        h = self.hostile
+        for t in h.recent[-3:]:
+            with contextlib.suppress(Exception):
+                kind = h.r.randrange(8)
+                if kind < 4:
+                    t.data = h.ag.zeros(h.r.choice([(), (), (1,), (0,), (2, 3)]), dtype=t.dtype)
+                elif kind == 4:
+                    t.resize_(*reversed(t.shape))
+                elif kind == 5:
+                    t.t_() if t.ndim == 2 else t.unsqueeze_(0)
+                elif kind == 6:
+                    t.squeeze_()
+                else:
+                    t.transpose_(0, -1)
+        if h.lists and h.r.random() < 0.5:
+            h.lists.pop().clear()
+        h.after = [h.ag.full((n,), -7) for n in (1, 4, 16, 64)]       # what was freed is in use again
+
+    def __index__(self):
+        self.betray()
+        return int(self.value)
+
+    def __float__(self):
+        self.betray()
+        return float(self.value)
+
+    def __bool__(self):
+        self.betray()
+        return bool(self.value)
+
+    def __repr__(self):
+        self.betray()
+        return f"Treacherous({self.value})"
+
+    __int__ = __index__
+
+
+class TreacherousSequence(Treacherous):
+    def __len__(self):
+        self.betray()
+        return int(self.hostile.r.choice([0, 1, 2, 2, 3, 40]))
+
+    def __getitem__(self, k):
+        self.betray()
+        if k > self.hostile.r.choice([1, 2, 40]):
+            raise IndexError
+        return self.value
+
+
+class TreacherousArray(Treacherous):
+    def __array__(self, *args, **kwargs):
+        self.betray()
+        return self.hostile.np.resize(self.value, self.hostile.r.choice(SHAPES))
+
+
 class Hostile:
     """Random tensors and arguments."""
 
     def __init__(self, ag, np, seed):
         self.ag, self.np, self.r = ag, np, random.Random(seed)
+        self.recent, self.lists, self.after, self.treachery = [], [], None, 0.0
+
+    def treacherous(self, value=None):
+        r = self.r
+        value = r.choice([0, 1, 2, -1, 3, 0.5]) if not isinstance(value, (int, float)) else value
+        if (kind := r.random()) < 0.5:
+            return Treacherous(value, self)
+        if kind < 0.6:
+            return TreacherousSequence(value, self)
+        if kind < 0.65:
+            return TreacherousArray(value, self)
+        if kind < 0.75:
+            return slice(*(r.choice([None, 0, Treacherous(r.choice([0, 1, 2, -1, 50]), self)]) for _ in range(3)))
+        made = [r.choice([0, 1, 2.0, True, Treacherous(value, self)]) for _ in range(r.randrange(1, 4))]
+        made.insert(r.randrange(len(made) + 1), Treacherous(value, self))
+        if kind < 0.85:
+            return tuple(made)
+        self.lists.append(made)
+        return made
 
     def numbers(self, shape, dtype):
         n, np, r = int(self.np.prod(shape)), self.np, self.r
@@ -62,6 +143,7 @@ class Hostile:
         t = self.laid_out(self.numbers(shape, dtype), r.choice(LAYOUTS) if layout is None else layout)
         if (r.random() < 0.5 if grad is None else grad) and t.is_floating_point():
             t.requires_grad_(True)
+        self.recent = [*self.recent[-7:], t]
         return t
 
     def laid_out(self, a, layout):
@@ -92,6 +174,16 @@ class Hostile:
 
     def argument(self, name="", like=None):
         """An argument; mostly of the kind that a parameter of that name takes."""
+        if self.r.random() < self.treachery:
+            return self.treacherous()
+        made = self.honest(name, like)
+        if type(made) is list and self.treachery:
+            self.lists = [*self.lists[-2:], made]
+        if self.r.random() < self.treachery and isinstance(made, (int, float, tuple)) and not isinstance(made, bool):
+            return tuple(Treacherous(v, self) if isinstance(v, int) else v for v in made) if isinstance(made, tuple) else Treacherous(made, self)
+        return made
+
+    def honest(self, name, like):
         ag, r = self.ag, self.r
         if r.random() < 0.2:
             return r.choice(WEIRD)
@@ -157,7 +249,14 @@ class Worker:
             return f"tensor{tuple(value.shape)}{str(value.dtype)[12:]} stride {value.stride()}{' grad' if value.requires_grad else ''}"
         if isinstance(value, (list, tuple)):
             return f"{type(value).__name__}[{', '.join(self.said(v) for v in value[:6])}]"
-        return repr(value)[:80]
+        if isinstance(value, slice):
+            return f"slice({self.said(value.start)}, {self.said(value.stop)}, {self.said(value.step)})"
+        if isinstance(value, Treacherous):
+            return f"{type(value).__name__}({value.value})"
+        try:
+            return repr(value)[:80]
+        except Exception:                    # of a layer whose options are no numbers
+            return f"a {type(value).__name__}"
 
     def do(self, what, f, *args, **kwargs):
         """f(*args, **kwargs); None if it raises."""
@@ -300,6 +399,8 @@ class Worker:
         t = h.tensor()
 
         def part():
+            if r.random() < h.treachery:
+                return h.treacherous()
             kind = r.random()
             if kind < 0.3:
                 return r.choice([0, -1, 1, 5, -7, 1 << 40, -(1 << 63), None, Ellipsis, True, False])
@@ -314,6 +415,9 @@ class Worker:
         self.differentiate("getitem", out, [t])
         target = t * 1 if t.is_floating_point() and r.random() < 0.7 else t.detach()
         value = r.choice([0.5, h.tensor(), h.tensor(shape=()), True, None, self.np.ones(3)])
+        if r.random() < h.treachery:
+            value = h.treacherous()
+            h.recent.append(target)
         self.do(f"setitem of {self.said(target)} by", target.__setitem__, key, value)
         self.differentiate("setitem", target * 1, [t])
 
@@ -360,6 +464,7 @@ class Worker:
         while time.time() < self.end or not rounds:
             self.r.shuffle(samples)
             self.r.shuffle(public)
+            self.h.treachery = 0.0 if rounds % 2 else 0.25
             for k, sample in enumerate(samples):
                 self.sample(sample)
                 self.key()

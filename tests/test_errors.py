@@ -340,3 +340,19 @@ def test_no_input_crashes_the_interpreter(seed):
     )
     assert run.returncode == 0, run.stderr[-3000:]
     assert run.stdout.strip().endswith("survived")
+
+
+@pytest.mark.parametrize(("call", "kinds"), [
+    (lambda x: x.gather(1, ag.tensor([[9], [0]])), (IndexError, RuntimeError)), (lambda x: x.scatter(0, ag.tensor([[9]]), 1.0), (IndexError, RuntimeError)),
+    (lambda x: x.index_select(0, ag.tensor([5])), (IndexError, RuntimeError)), (lambda x: x.narrow(0, 1, 5), (IndexError, RuntimeError)),
+    (lambda x: ag.arange(0, 1, 0), (ValueError, RuntimeError)), (lambda x: ag.linspace(0, 1, -1), (ValueError, RuntimeError)),
+    (lambda x: ag.randint(5, 2, (2,)), (ValueError, RuntimeError)), (lambda x: x.clamp(), (ValueError, RuntimeError)),
+    (lambda x: float(x), (ValueError, RuntimeError)), (lambda x: x.item(), (ValueError, RuntimeError)),
+    (lambda x: ag.tensor([None]), (TypeError, RuntimeError)), (lambda x: ag.nn.functional.embedding(x, x), (TypeError, RuntimeError)),
+    (lambda x: ag.div(x, x, rounding_mode="up"), (ValueError, RuntimeError)), (lambda x: ag.linalg.qr(x, "all"), (ValueError, RuntimeError)),
+])   # fmt: skip
+def test_errors_of_two_kinds(call, kinds):
+    """What PyTorch raises as RuntimeError and NumPy as something else is both."""
+    for kind in kinds:
+        with pytest.raises(kind):
+            call(ag.ones(2, 3))

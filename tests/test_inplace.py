@@ -1,6 +1,6 @@
 """In-place changes: histories rewritten, saved values guarded by version counters, the forbidden ones refused.
 
-Relies on autograd_cy's public names and tests/numeric.py; nothing relies on it.
+Relies on autograd_cy's public names, tests/numeric.py and tests/inplace_programs.py; nothing relies on it.
 """
 
 import os
@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from inplace_programs import Dual, Duals, leaves_of, program
 from numeric import array, close, leaf
 
 import autograd_cy as ag
@@ -454,3 +455,30 @@ def test_requires_grad_in_place():
     y = x * 2
     x.requires_grad_(False)  # what is recorded stays recorded
     assert y.requires_grad
+
+
+@pytest.mark.parametrize("start", range(0, 2000, 200))
+def test_a_gradient_that_is_not_refused_is_right(start):
+    """Of random programs of views and writes: backward raises, or its gradient is the derivative of the program as it ran.
+
+    Along a random direction, by dual numbers; many are programs that PyTorch refuses, as it saves other values.
+    """
+    right = 0
+    for seed in range(start, start + 200):
+        values, rng = leaves_of(seed), np.random.default_rng(seed)
+        direction = [rng.normal(size=np.shape(v)) for v in values]
+        leaves, log, slow_log = [leaf(v) for v in values], [], []
+        loss, _ = program(ag, seed, leaves, log)
+        slow, _ = program(Duals, seed, [Dual(ag.tensor(v), ag.tensor(d)) for v, d in zip(values, direction, strict=True)], slow_log)
+        assert [entry == "done" for entry in log] == [entry == "done" for entry in slow_log]
+        close(loss.detach(), array(slow.value), 1e-12)
+        try:
+            grads = ag.autograd.grad(loss, leaves, allow_unused=True)
+        except RuntimeError as error:
+            assert "in place" in str(error), error
+            continue
+        found = [0.0 if g is None else array(g) * d for g, d in zip(grads, direction, strict=True)]
+        total = sum(map(np.sum, found))
+        np.testing.assert_allclose(total, slow.slope.item(), 1e-9, 1e-9 * (1 + sum(np.abs(f).sum() for f in found)), err_msg=f"seed {seed}")
+        right += 1
+    assert right > 100

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numeric import array, close, leaf
 
 import autograd_cy as ag
 from autograd_cy import nn
@@ -326,3 +327,23 @@ def test_graph_of_a_network_runs_again():
     y = model(x)
     program = ag.graph.of(y)
     assert any("windows.convolve" in str(i) for i in program.instructions)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_depthwise_with_a_weight_that_is_not_finite(value):
+    """Padding is no factor of it: the sum is over the elements of the image. Nor do gradients of other places become NaN."""
+    rng = np.random.default_rng(0)
+    for stride, padding, dilation in [(1, 0, 1), (1, 1, 1), (2, 2, 1), (1, 2, 2)]:
+        x, w = leaf(rng.normal(size=(2, 3, 6, 5))), rng.normal(size=(3, 1, 3, 2))
+        w[1, 0, 0, 1] = value
+        y = F.conv2d(x, ag.tensor(w), stride=stride, padding=padding, dilation=dilation, groups=3)
+        g = rng.normal(size=y.shape)
+        right, dx = np.zeros(y.shape), np.zeros(x.shape)
+        with np.errstate(invalid="ignore"):
+            for n, c, p, q, a, b in np.ndindex(*y.shape, 3, 2):
+                i, j = p * stride + a * dilation - padding, q * stride + b * dilation - padding
+                if 0 <= i < 6 and 0 <= j < 5:
+                    right[n, c, p, q] += w[c, 0, a, b] * array(x)[n, c, i, j]
+                    dx[n, c, i, j] += w[c, 0, a, b] * g[n, c, p, q]
+        close(y, right, 1e-12)
+        close(ag.autograd.grad(y, x, ag.tensor(g))[0], dx, 1e-12)

@@ -1020,3 +1020,13 @@ def test_a_nan_bound_of_clamp_gives_nan(bounds, as_tensors):
     assert x.grad.tolist() == [0.0, 0.0, 0.0]
     if not as_tensors:
         assert bool(ag.tensor([1.0, 2.0]).clamp_(**bounds).isnan().all())
+
+
+def test_mvlgamma_of_many_terms():
+    """A sum of p terms: one operation, and a bound, since a large p ran for ever."""
+    x = ag.tensor([50000.0], dtype=ag.float64)
+    assert ag.mvlgamma(x, 65536).shape == (1,)
+    assert ag.mvlgamma(ag.tensor(4), 2).dtype is ag.float32
+    for p in (0, 65537, 10 ** 30, 2.0):
+        with pytest.raises(RuntimeError, match="mvlgamma: p has to be"):
+            ag.mvlgamma(x, p)

@@ -204,3 +204,72 @@ def test_captured_step_of_newer_names():
     eager, compiled = make(), torch.compile(make())
     losses = [eager(x).item() for _ in range(4)]
     assert losses == [compiled(x).item() for _ in range(4)] and losses[-1] < losses[0]
+
+
+def test_settings_and_assertions():
+    x = torch.tensor([[1.0, 1e-5], [2.5, 3.0]])
+    try:
+        torch.set_printoptions(precision=2, sci_mode=False)
+        assert repr(x) == "tensor([[1.00, 0.00],\n        [2.50, 3.00]])" and repr(torch.ones(2)) == "tensor([1., 1.])"
+        torch.set_printoptions(sci_mode=True, edgeitems=1, threshold=3)
+        assert repr(x[:, 0]) == "tensor([1.00e+00, 2.50e+00])" and repr(torch.arange(5)) == "tensor([0,  ..., 4])"
+        with pytest.raises(ValueError, match="profile"):
+            torch.set_printoptions(profile="long")
+    finally:
+        torch.set_printoptions(profile="default")
+    assert repr(x[:, 0]) == "tensor([1.0000, 2.5000])"
+    close = torch.testing.assert_close
+    close({"a": [x, 1.0], "b": 2}, {"a": [x + 1e-7, 1.0], "b": 2})
+    close(torch.tensor([float("nan")]), torch.tensor([float("nan")]), equal_nan=True)
+    close(x, x.double(), check_dtype=False)
+    for a, b, message in [(x, x + 1, "Mismatched elements: 4 / 4"), (x, x[0], "shape"), (x, x.double(), "dtype"), ([x], [x, x], "length"),
+                          ({"a": 1}, {"b": 1}, "keys"), (1.0, 1.1, "not close"), ([1, [x]], [1, [x + 1]], r"\[1\]\[0\]"), (x, x.t(), "not close")]:
+        with pytest.raises(AssertionError, match=message):
+            close(a, b)
+    with pytest.raises(AssertionError, match="mine"):
+        close(1, 2, msg="mine")
+    with pytest.raises(ValueError, match="rtol"):
+        close(1, 1, rtol=0.1)
+    assert torch.real(x) is x and x.conj() is x and x.get_device() == -1 and x.is_signed() and not x.byte().is_signed() and x.is_same_size(x.t())
+    assert [v.tolist() for v in torch.unravel_index(torch.tensor([5, 0]), (2, 3))] == [[1, 0], [2, 0]]
+    with pytest.raises(ValueError, match="out of range"):
+        torch.unravel_index(torch.tensor(6), (2, 3))
+
+
+def test_round_to_decimals():
+    x = torch.tensor([1.25, -2.346, 1234.5], dtype=torch.float64, requires_grad=True)
+    assert torch.round(x, decimals=1).tolist() == [1.2, -2.3, 1234.5] and x.round(decimals=-2).tolist() == [0.0, 0.0, 1200.0]
+    assert x.round().tolist() == [1.0, -2.0, 1234.0] and torch.autograd.grad(x.round(decimals=1).sum(), x)[0].tolist() == [0.0] * 3
+    y = x.detach().clone()
+    assert y.round_(decimals=2) is y and y.tolist() == pytest.approx([1.25, -2.35, 1234.5]) and y.round_().tolist() == [1.0, -2.0, 1234.0]
+    assert torch.round(torch.tensor([15, 3]), decimals=0).tolist() == [15, 3]
+
+
+def test_principal_components():
+    torch.manual_seed(0)
+    x = torch.randn(20, 4, dtype=torch.float64) @ torch.diag(torch.tensor([5.0, 2.0, 1.0, 0.1], dtype=torch.float64)) + 3
+    u, s, v = torch.pca_lowrank(x, q=2)
+    centred = x - x.mean(0)
+    assert v.shape == (4, 2) and u.shape == (20, 2)
+    assert torch.allclose(s, torch.linalg.svdvals(centred)[:2])
+    assert torch.allclose(centred @ v, u * s)
+    assert torch.allclose(torch.svd_lowrank(x, 2, M=x.mean(0))[1], s)
+    with pytest.raises(ValueError, match="q = 5"):
+        torch.svd_lowrank(x, 5)
+
+
+def test_modules_looked_into():
+    net = Net()
+    net.register_parameter("none", None)
+    assert set(net._modules) == {"conv", "bn", "pool", "drop", "fc"} and list(net._parameters) == ["none"] and "running_mean" in net.bn._buffers
+    with pytest.raises(TypeError):
+        net._modules["fc"] = nn.Identity()                      # would not be seen
+    assert len(nn.Sequential(nn.ReLU()) + nn.Sequential(nn.Tanh(), nn.ReLU())) == 3
+    assert nn.init._calculate_fan_in_and_fan_out(net.conv.weight) == (9, 36)
+
+
+def test_loader_options_for_workers():
+    loader = DataLoader(TensorDataset(torch.arange(4)), 2, num_workers=2, persistent_workers=True, prefetch_factor=4, pin_memory=True,
+                        worker_init_fn=lambda k: None, timeout=3)
+    assert [b.tolist() for (b,) in loader] == [[0, 1], [2, 3]]
+    assert torch.utils.data.get_worker_info() is None

@@ -4,7 +4,15 @@ Relies on nothing. Every layer raises them.
 """
 
 
-class ShapeError(ValueError, RuntimeError):
+class ArgumentError(ValueError, RuntimeError):
+    """A number that is out of its range, or a name that is not known."""
+
+
+class BoundsError(IndexError, RuntimeError):
+    """An index, in a tensor of them, or a part that is out of range."""
+
+
+class ShapeError(ArgumentError):
     """Shapes, sizes or layouts that do not fit."""
 
 

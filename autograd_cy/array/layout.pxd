@@ -17,8 +17,17 @@ cdef struct Layout:
     int flags
     Py_ssize_t dims[1]        # ndim sizes, then ndim strides
 
-cdef enum:
-    CACHED_LAYOUTS = 256      # direct-mapped cache of contiguous layouts, so that equal shapes share one pointer
+cdef extern from *:
+    """
+    #ifdef __SANITIZE_ADDRESS__   /* make asan: next to nothing is kept, so that a layout that is used too late is found */
+    enum { CACHED_LAYOUTS = 1, FREE_NDIM = -1 };
+    #else
+    enum { CACHED_LAYOUTS = 256, FREE_NDIM = 8 };
+    #endif
+    """
+    enum:
+        CACHED_LAYOUTS        # direct-mapped cache of contiguous layouts, so that equal shapes share one pointer
+        FREE_NDIM             # layouts of up to so many dimensions come from free lists
 
 cdef Layout* cached_layouts[CACHED_LAYOUTS]
 

@@ -8,10 +8,7 @@ from libc.stdlib cimport malloc, free
 
 from autograd_cy.array.errors import ShapeError
 
-cdef enum:
-    FREE_NDIM = 8             # layouts of up to so many dimensions come from free lists
-
-cdef Layout* free_layouts[FREE_NDIM + 1]
+cdef Layout* free_layouts[MAX_NDIM]
 cdef enum:
     LARGEST_BITS = 58         # elements; in bytes it still fits
 

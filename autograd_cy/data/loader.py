@@ -1,7 +1,7 @@
 """Data sets by index, random splits, and batches of them: the names of torch.utils.data.
 
 Relies on the engine (stack, randperm).  Training loops rely on it.
-Single process: no worker is started, `num_workers` and `pin_memory` are accepted and have no effect.
+Single process: no worker is started; what is for workers (`num_workers`, `timeout` ...) and `pin_memory` is accepted and has no effect.
 """
 
 import math
@@ -229,6 +229,10 @@ def default_collate(batch: Sequence[Any]) -> Any:
     raise TypeError(f"default_collate: batch must contain tensors, arrays, numbers, dicts or sequences; found {type(first)}")
 
 
+def get_worker_info() -> None:
+    """None: there are no workers."""
+
+
 class DataLoader:
     """Batches of a data set; iterate it once per epoch.
 
@@ -240,7 +244,9 @@ class DataLoader:
     def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
                  sampler: Iterable[int] | None = None, batch_sampler: Iterable[list[int]] | None = None,
                  num_workers: int = 0, collate_fn: Callable[[list[Any]], Any] | None = None, pin_memory: bool = False,
-                 drop_last: bool = False, generator=None) -> None:
+                 drop_last: bool = False, timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None,
+                 multiprocessing_context=None, generator=None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
+                 pin_memory_device: str = "", in_order: bool = True) -> None:
         stream = isinstance(dataset, IterableDataset)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")

@@ -18,9 +18,10 @@ from autograd_cy.engine.operands cimport Operand_, read_operand, write_number
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport (
-    axis_of, copy_block, made, made_of, make_quick, narrowed, need_tensor, read_dims, read_shape, reshape_to, sizes_from, transposed,
+    axis_of, copy_block, integer, made, made_of, make_quick, narrowed, need_tensor, read_dims, read_shape, reshape_to, sizes_from,
+    transposed, unmoved,
 )
-from autograd_cy.engine.tensor cimport Tensor, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.creation import full
@@ -125,23 +126,25 @@ def roll(input, shifts, dims=None):
     cdef Py_ssize_t moves[MAX_NDIM]
     cdef Py_ssize_t size
     cdef int n = 1, axis, i
+    cdef Py_ssize_t places[MAX_NDIM]
+    cdef int named = 0
     if PyIndex_Check(shifts):
         by[0] = shifts
     else:
         n = read_shape(shifts, by, "roll")
-    if PyIndex_Check(dims):
-        dims = (dims,)
-    if not dims and n == 1:
+    if dims is not None:
+        named = read_shape((dims,) if PyIndex_Check(dims) else dims, places, "roll")
+    if not named and n == 1:
         flat = reshape_to(x, 1, &x.layout.numel)
         size = x.layout.numel
         moves[0] = ((by[0] % size) + size) % size if size else 0
         return reshape_to(rolled(flat, moves), x.layout.ndim, x.layout.dims)
-    if not dims or len(dims) != n:
+    if named != n:
         raise RuntimeError(f"roll: shifts {shifts} and dims {dims} must be as many")
     for i in range(x.layout.ndim):
         moves[i] = 0
     for i in range(n):
-        axis = axis_of(dims[i], x.layout.ndim, "roll")
+        axis = axis_of(places[i], x.layout.ndim, "roll")
         size = x.layout.dims[axis] if x.layout.ndim else 0
         if size:
             moves[axis] = ((moves[axis] + by[i] % size) % size + size) % size
@@ -273,6 +276,7 @@ cdef object pad_by(Tensor x, const Py_ssize_t* pads, object value):
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t before, after, to = 0, start = 0
+    cdef unsigned long long moves = operators.exchanges
     cdef int ndim = x.layout.ndim
     cdef Py_ssize_t ints[2 * MAX_NDIM + 1]
     cdef double number = 0
@@ -293,6 +297,7 @@ cdef object pad_by(Tensor x, const Py_ssize_t* pads, object value):
         out = full(out.shape, value, dtype=x.dtype)
     if wants_grad(x):
         number = value
+    unmoved(moves, "pad")
     for i in range(ndim):
         to += max(pads[2 * i], 0) * strides_of(out.layout)[i]
         start += max(-pads[2 * i], 0) * strides_of(x.layout)[i]
@@ -307,7 +312,7 @@ def padded(Tensor x, tuple pads, value=0):
     cdef Py_ssize_t numbers[2 * MAX_NDIM]
     cdef int i
     for i in range(2 * x.layout.ndim):
-        numbers[i] = pads[i]
+        numbers[i] = integer(pads[i], "a number of elements", "pad")
     return pad_by(x, numbers, value)
 
 
@@ -379,7 +384,7 @@ def pad(input, pad, str mode="constant", value=None):
     for i in range(2 * ndim):
         numbers[i] = 0
     for i in range(n):
-        numbers[2 * (ndim - 1 - i // 2) + i % 2] = given[i]
+        numbers[2 * (ndim - 1 - i // 2) + i % 2] = integer(given[i], "a number of elements", "pad")
     if mode == "constant":
         return pad_by(x, numbers, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):

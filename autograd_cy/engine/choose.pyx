@@ -17,6 +17,7 @@ from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
 
 from autograd_cy.array.dtypes import DTYPES
+from autograd_cy.array.errors import ArgumentError
 from autograd_cy.engine import elementwise as rows
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.shape import convert
@@ -25,7 +26,7 @@ cdef int ADD = row_number("add"), SUB = row_number("sub"), WHERE = row_number("w
 cdef int LOGIT = row_number("logit"), NAN_TO_NUM = row_number("nan_to_num"), PRELU = row_number("prelu"), ISCLOSE = row_number("isclose")
 cdef int POLYGAMMA = row_number("polygamma"), TRIGAMMA = row_number("trigamma"), CELU = row_number("celu")
 cdef int HARDTANH = row_number("hardtanh"), GELU = row_number("gelu"), GELU_TANH = row_number("gelu_tanh")
-cdef int NORMAL_CDF = row_number("normal_cdf")
+cdef int NORMAL_CDF = row_number("normal_cdf"), ROUND = row_number("round")
 cdef extern from "float.h":
     double FLT_MAX, DBL_MAX
 
@@ -120,7 +121,7 @@ cdef int read_bounds(object low, object high, double* bounds) except -1:
 
 cdef int check_bounds(object low, object high, str name) except -1:
     if low is None and high is None:
-        raise ValueError(f"{name}: at least one of min and max must be given")
+        raise ArgumentError(f"{name}: at least one of min and max must be given")
     return 0
 
 
@@ -181,6 +182,21 @@ cdef object with_attrs(int opcode, object x, const double* attrs, bint in_place)
         return own(unary_with(opcode, args[0], attrs))
     need_tensor(x, "an operation in place")
     return own(inplace_with(opcode, 1, args, attrs))
+
+
+def round(input, *, decimals=0):
+    """The nearest integer, halves to even; or the nearest multiple of 10 ** -decimals. The gradient is 0 everywhere."""
+    if decimals:
+        from autograd_cy.engine.manners import rounded
+        return rounded(need_tensor(input, "round"), decimals)
+    return own(unary(ROUND, <PyObject*> input))
+
+
+def round_(input, *, decimals=0):
+    """In place: round."""
+    if decimals:
+        return need_tensor(input, "round_").copy_(round(input, decimals=decimals))
+    return with_attrs(ROUND, input, NULL, True)
 
 
 # ---- activations

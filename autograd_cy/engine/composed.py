@@ -5,7 +5,7 @@ Relies on elementwise functions, choose.pyx. methods.py makes methods of them, t
 
 from . import elementwise
 from .choose import clamp_, isclose, sub, where
-from .creation import capturing
+from .creation import arange, capturing
 from .reduce import norm
 from .shape import sum_to
 from .tensor import Tensor
@@ -53,13 +53,14 @@ def ndtr(input: Tensor) -> Tensor:
 
 
 def multigammaln(input: Tensor, p: int) -> Tensor:
-    """log of the multivariate gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(x - k / 2) over k < p."""
-    if not isinstance(p, int) or p < 1:
-        raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
-    total = elementwise.lgamma(input) + p * (p - 1) / 4 * LOG_PI
-    for k in range(1, p):
-        total = total + elementwise.lgamma(input - k / 2)
-    return total
+    """log of the multivariate gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(x - k / 2) over k < p.
+
+    Raises RuntimeError for p below 1, or above 65536: a sum of so many terms for each element.
+    """
+    if not isinstance(p, int) or not 1 <= p <= 1 << 16:
+        raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, and at most {1 << 16}, got {p}")
+    terms = input.unsqueeze(-1) - arange(p, dtype=input.dtype if input.is_floating_point() else None) / 2
+    return elementwise.lgamma(terms).sum(-1) + p * (p - 1) / 4 * LOG_PI
 
 
 def spherical_bessel_j0(x: Tensor) -> Tensor:
@@ -97,6 +98,22 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple of integers; 0 where one of them is 0."""
     divisor = gcd(input, other)
     return where(divisor == 0, 0, (input // where(divisor == 0, 1, divisor) * other).abs())
+
+
+def real(input: Tensor) -> Tensor:
+    """input: all tensors are real."""
+    return input
+
+
+def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
+    """The index in each dimension of places counted in row-major order. Raises ValueError for places that are outside of shape."""
+    found = []
+    for size in reversed([shape] if isinstance(shape, int) else list(shape)):
+        found.append(indices % size)
+        indices = elementwise.floor_divide(indices, size)
+    if indices.any():
+        raise ValueError(f"unravel_index: a place is out of range for the shape {shape}")
+    return tuple(reversed(found))
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
@@ -141,5 +158,5 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 __all__ = [
     "allclose", "clamp_max_", "clamp_min_", "dist", "entr", "fill_diagonal_",
     "float_power", "gcd", "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr",
-    "positive", "rsub", "spherical_bessel_j0", "sum_to_size",
+    "positive", "real", "rsub", "spherical_bessel_j0", "sum_to_size", "unravel_index",
 ]

@@ -5,10 +5,12 @@ Relies on kernels/windows (routines), rows.pyx and creation. nn.functional has t
 `geometry` is what the routines read: (d, *kernel, *stride, *padding, *dilation, groups).
 """
 
+from operator import index
+
 from ..array.errors import ShapeError
 from . import creation
 from .gradients import FUNCTIONS
-from .routines import call_routine
+from .routines import call_routine, exchanged
 from .rows import packed, record_row
 from .tensor import Tensor
 
@@ -55,6 +57,7 @@ def sizes(value, d, name, argument, least=0):
     """An integer, or a sequence of one or d of them, as d integers of at least `least`."""
     if type(value) is int and least <= value < 1 << 31:
         return (value,) * d
+    before = exchanged()
     values = (value,) if isinstance(value, int) and not isinstance(value, bool) else tuple(value)
     if len(values) == 1:
         values *= d
@@ -63,7 +66,9 @@ def sizes(value, d, name, argument, least=0):
     for v in values:
         if not hasattr(v, "__index__"):
             raise TypeError(f"{name}: expected {argument} to be of integers, but got {type(v).__name__}")
-    values = tuple([v.__index__() for v in values])
+    values = tuple([index(v) for v in values])
+    if exchanged() != before:
+        raise RuntimeError(f"{name}: {argument} changed the memory or the shape of a tensor while it was read")
     if min(values) < least:
         what = {0: "negative", 1: "non-positive"}[least]
         raise RuntimeError(f"{name}: {what} {argument} is not supported, got {list(values)}")

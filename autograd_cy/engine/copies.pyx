@@ -22,7 +22,7 @@ from autograd_cy.engine.operands cimport (
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport need_tensor
-from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, is_tensor, tensor_wrap, watch
+from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, is_tensor, operators, tensor_wrap, watch
 from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.dtypes import DType, as_dtype
@@ -148,6 +148,7 @@ def set_data(Tensor self, Tensor value):
             escape("an exchange of memory (x.data = ...)")
         copy_into(self, value)
         return
+    operators.exchanges += 1
     storage_incref(value.storage)
     layout_incref(value.layout)
     storage_decref(self.storage)
@@ -183,6 +184,7 @@ def show_as(Tensor x, Tensor view, str name):
     refuse_inplace(x, name)
     if view.node == NULL and x.node != NULL:
         raise RuntimeError(f"{name}: a tensor with a history needs recording switched on")
+    operators.exchanges += 1
     layout_incref(view.layout)
     layout_decref(x.layout)
     x.layout, x.data = view.layout, view.data

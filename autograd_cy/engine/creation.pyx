@@ -23,6 +23,7 @@ from autograd_cy.engine.tensor cimport Tensor, own_buffer, tensor_new, tensor_wr
 from autograd_cy.kernels.table cimport K, escape, recorder, recording
 
 from autograd_cy.array.dtypes import DTYPES, DType, as_dtype
+from autograd_cy.array.errors import ArgumentError, DTypeError
 from autograd_cy.engine.shape import clone, convert, detach
 
 ctypedef void (*Copy)(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides, int src_dtype,
@@ -206,7 +207,7 @@ cdef object array_from_sequence(object data):
     if array.dtype.kind == "O":
         if all([isinstance(v, int) for v in array.flat]):
             raise ValueError("tensor: an integer is too large for int64")
-        raise TypeError(f"tensor: can't make a number of {[type(v).__name__ for v in array.flat if not isinstance(v, (int, float))][0]}")
+        raise DTypeError(f"tensor: can't make a number of {[type(v).__name__ for v in array.flat if not isinstance(v, (int, float))][0]}")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"tensor: can't make numbers of {array.dtype}")
     return array
@@ -280,9 +281,11 @@ cdef object row_of(list data, int dtype):
     numbers would have to be converted (dtype -1: the default of their kind)."""
     cdef Py_ssize_t n = len(data), k
     cdef Tensor t
-    if n == 0 or type(data[0]) not in (float, int):
+    if n == 0:
         return None
     kind = type(data[0])
+    if kind is not float and kind is not int:
+        return None
     for item in data:
         if type(item) is not kind:
             return None
@@ -291,6 +294,8 @@ cdef object row_of(list data, int dtype):
     if dtype != INT64 and (kind is int or dtype > FLOAT64) or dtype == INT64 and kind is float:
         return None
     t = allocate((n,), dtype, "tensor")
+    if len(data) != n:                            # Python's collector ran something
+        return None
     for k in range(n):
         if dtype == INT64:
             if not -9223372036854775808 <= data[k] <= 9223372036854775807:
@@ -452,13 +457,13 @@ def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=N
         start, end, step = [v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step)]
         integers = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     if step == 0:
-        raise ValueError("arange: the step must not be 0")
+        raise ArgumentError("arange: the step must not be 0")
     if not integers and not (math.isfinite(start) and math.isfinite(end)):
-        raise ValueError(f"arange: the bounds must be finite, got {start} and {end}")
+        raise ArgumentError(f"arange: the bounds must be finite, got {start} and {end}")
     if (end - start) / step < 0:
-        raise ValueError(f"arange: a step of {step} leads away from {start} to {end}")
+        raise ArgumentError(f"arange: a step of {step} leads away from {start} to {end}")
     if integers and not -(1 << 63) <= start < 1 << 63:
-        raise ValueError(f"arange: {start} does not fit int64")
+        raise ArgumentError(f"arange: {start} does not fit int64")
     made = allocate((-((start - end) // step) if integers else math.ceil((end - start) / step),), INT64 if integers else FLOAT64, "arange")
     if integers and made.layout.numel:
         first, by = start, step if made.layout.numel > 1 else 0
@@ -474,7 +479,7 @@ def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=N
 def linspace(start, end, steps, *, dtype=None, requires_grad=False, device=None):
     """`steps` equally spaced values from start to end, both included."""
     if steps < 0:
-        raise ValueError(f"linspace: steps must be at least 0, got {steps}")
+        raise ArgumentError(f"linspace: steps must be at least 0, got {steps}")
     return finish(copied_from(np.linspace(float(start), float(end), int(steps)), code_of(dtype, default_dtype())), requires_grad)
 
 
@@ -483,7 +488,7 @@ def eye(n, m=None, *, dtype=None, requires_grad=False, device=None):
     cdef Tensor made
     cdef Py_ssize_t i
     if n < 0 or (m is not None and m < 0):
-        raise ValueError(f"eye: sizes must be at least 0, got {n} and {m}")
+        raise ArgumentError(f"eye: sizes must be at least 0, got {n} and {m}")
     made = allocate((n, n if m is None else m), UINT8, "eye")
     memset(made.data, 0, made.layout.numel)
     for i in range(min(made.layout.dims[0], made.layout.dims[1])):

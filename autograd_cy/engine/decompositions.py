@@ -6,6 +6,7 @@ its public path.
 
 from collections import namedtuple
 
+from ..array.errors import ArgumentError
 from .gradients import FUNCTIONS
 from .linear_algebra import matrix_input, record_outputs, record_row, room
 from .modes import is_grad_enabled
@@ -35,9 +36,9 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 
 def _factored(A, pivot):
-    a = matrix_input(A, "linalg.lu_factor")
     if not pivot:
         raise NotImplementedError("linalg.lu_factor: pivot=False is not possible on the CPU, as in PyTorch")
+    a = matrix_input(A, "linalg.lu_factor")
     m, n = a.shape[-2:]
     factors, pivots, info = room(a, m, n), room(a, n if n < m else m, dtype=INT32), room(a, dtype=INT32)
     call_routine("lapack.packed_factors", (a, factors, pivots, info))
@@ -64,8 +65,8 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
     The gradient exists where the first k columns of A are independent, and not for "complete" with m > n.
     """
     a = matrix_input(A, "linalg.qr")
-    if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {mode!r}")
+    if type(mode) is not str or mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f"linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {mode!r}")
     m, n = a.shape[-2:]
     k = m if mode == "complete" else min(m, n)
     q, r = room(a, m, k) if mode != "r" or _recorded(a) else None, room(a, k, n)
@@ -81,12 +82,13 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
     Gradients are finite where singular values repeat, and right for functions that do not depend on the choice of vectors.
     """
+    full_matrices = bool(full_matrices)           # first: what runs in here might change A
     a = matrix_input(A, "linalg.svd")
     m, n = a.shape[-2:]
     k = min(m, n)
     u, s, vh = room(a, m, m if full_matrices else k), room(a, k), room(a, n if full_matrices else k, n)
     call_routine("spectral.svd", (a, s, u, vh))
-    return _made(svd_result, record_outputs("svd", a, (u, s, vh), (bool(full_matrices),)))
+    return _made(svd_result, record_outputs("svd", a, (u, s, vh), (full_matrices,)))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
@@ -100,8 +102,8 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 
 def _is_upper(UPLO, name):
-    if UPLO not in ("L", "U", "l", "u"):
-        raise ValueError(f"{name}: expected UPLO to be 'L' or 'U', got {UPLO!r}")
+    if type(UPLO) is not str or UPLO not in ("L", "U", "l", "u"):
+        raise ArgumentError(f"{name}: expected UPLO to be 'L' or 'U', got {UPLO!r}")
     return UPLO in "Uu"
 
 

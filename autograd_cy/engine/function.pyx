@@ -18,6 +18,7 @@ from autograd_cy.engine.hooks cimport given_gradient, let_collector_see
 from autograd_cy.engine.modes cimport grad_enabled, swap_grad_mode
 from autograd_cy.engine.node cimport CUSTOM, Edge, Node, Owned, node_description, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.object cimport own
+from autograd_cy.engine.operands cimport broadcasts_to
 from autograd_cy.engine.record cimport (
     link_through_conversion, refuse_inplace, rewrite_history_as, saved_or_raise, set_base, set_edge, set_history, wants_grad,
 )
@@ -353,7 +354,7 @@ cdef int take_gradient(FunctionCtx ctx, Node node, int k, int edge, object g, Py
         return 0
     wanted = shape_tuple(node.edges[edge].layout)
     if not same_shape((<Tensor> g).layout, node.edges[edge].layout):
-        if not shape_broadcasts(wanted, g.shape):
+        if not broadcasts_to(node.edges[edge].layout, (<Tensor> g).layout):
             raise RuntimeError(f"the backward of {node_description(node)} returned a gradient of shape {g.shape} for argument {k}, which "
                                f"has shape {wanted}")
         g = FUNCTIONS["sum_to"](g, wanted)
@@ -361,17 +362,6 @@ cdef int take_gradient(FunctionCtx ctx, Node node, int k, int edge, object g, Py
         g = FUNCTIONS["convert"](g, node.edges[edge].dtype)
     result[edge] = given_gradient(g)
     return 0
-
-
-cdef bint shape_broadcasts(tuple small, tuple large):
-    """Whether one shape broadcasts to the other."""
-    cdef Py_ssize_t skip = len(large) - len(small)
-    if skip < 0:
-        return False
-    for k, size in enumerate(small):
-        if size != 1 and size != large[skip + k]:
-            return False
-    return True
 
 
 backwards[CUSTOM] = function_backward

@@ -22,10 +22,10 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, unpack, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport axis_of, narrowed, need_tensor, read_shape, reshape_to
+from autograd_cy.engine.shape cimport axis_of, integer, narrowed, need_tensor, read_shape, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.shape import expand, reshape
 
@@ -44,7 +44,7 @@ cdef enum:                    # Kind in kernels/moving
 cdef Tensor int64_index(object given, str name):
     cdef Tensor index = need_tensor(given, name)
     if index.dtype_ != INT64 and index.dtype_ != INT32:
-        raise TypeError(f"{name}: the index must be int64, got {index.dtype.name}")
+        raise DTypeError(f"{name}: the index must be int64, got {index.dtype.name}")
     return index if index.dtype_ == INT64 else own(converted(index, INT64))
 
 
@@ -182,7 +182,7 @@ def put(Tensor g, Tensor index, shape, dim):
     return out
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, bint scale_grad_by_freq=False, sparse=False):
     """The rows of weight that input (int64, of any shape) names: shape (*input.shape, columns).
 
     padding_idx: a row that gets no gradient. max_norm: rows whose p-norm (p = norm_type) is larger are first scaled down to it, in
@@ -193,7 +193,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if sparse:
         raise RuntimeError("embedding: sparse gradients are not supported; leave sparse=False")
     if padding_idx is not None:
-        row = padding_idx
+        row = integer(padding_idx, "padding_idx", "embedding")
         if not -rows <= row < rows:
             raise ValueError(f"embedding: padding_idx {row} is out of range for {rows} rows")
         padding_idx = row + rows if row < 0 else row

@@ -26,7 +26,7 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, read_shape, viewed_at
+from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, read_shape, unpack_slice, viewed_at
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
@@ -42,10 +42,11 @@ cdef int INDEX_PUT = row_number("index_put"), INDEX_ACCUMULATE = row_number("ind
 
 
 cdef extern from "Python.h":
-    int PySlice_Unpack(object s, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
     Py_ssize_t PY_SSIZE_T_MAX
-    PyObject** PySequence_Fast_ITEMS(object o) noexcept
+    bint PyIndex_Check(object o) noexcept
+    object PyNumber_Index(object o)
+    PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
 
 
 # ---- numbers and slices
@@ -99,7 +100,7 @@ cdef int understand(Choice* c, Tensor x, object items, str name) except -1:
         else:
             size = x.layout.dims[axis]
             if type(item) is slice:
-                PySlice_Unpack(item, &start, &stop, &step)
+                unpack_slice(item, &start, &stop, &step)
                 length = PySlice_AdjustIndices(size, &start, &stop, step)
                 keep_axis(c, axis, length, step, name)
             else:
@@ -147,8 +148,6 @@ cdef object normalised(object item, str name):
         return checked_array(item, True, name)
     if type(item) is list and (made := integers(item)) is not None:
         return made
-    if isinstance(item, slice):
-        return slice(*[None if v is None else v.__index__() for v in (item.start, item.stop, item.step)])
     if isinstance(item, (bool, np.bool_)):
         return tensor(bool(item))
     if isinstance(item, np.integer):
@@ -157,8 +156,8 @@ cdef object normalised(object item, str name):
         t = tensor(item, dtype=None)
         if t.layout.numel == 0 and not isinstance(item, np.ndarray):
             t = own(converted(t, INT64))
-    elif hasattr(item, "__index__"):
-        return item.__index__()
+    elif PyIndex_Check(item):
+        return PyNumber_Index(item)
     else:
         raise IndexError(f"{name}: an index must be an integer, slice, None, Ellipsis or an array of integers or bools, "
                          f"got {type(item).__name__}")
@@ -187,9 +186,9 @@ cdef object integers(list numbers):
     layout = layout_contiguous(1, &n)
     t = own(tensor_new(layout, INT64))
     layout_decref(layout)
-    for i in range(n):
+    for i in range(min(n, len(numbers))):         # making t may have run Python's collector, and that anything
         (<long long*> t.data)[i] = numbers[i]
-    return t
+    return t if len(numbers) == n else None
 
 
 cdef Tensor true_places(Tensor x, bint flat, str what):
@@ -527,8 +526,10 @@ cdef object items_of(object index, str name, bint* arrays):
 cdef object basic(Tensor t, object items, str name):
     """A view by numbers, slices, None and Ellipsis, a tuple or list of them, or one; Python's None where there is something else."""
     cdef PyObject* one = <PyObject*> items
-    if type(items) is tuple or type(items) is list:
-        return viewed_at(t, PySequence_Fast_ITEMS(items), len(items), name)
+    if type(items) is list:
+        items = tuple(items)                      # reading a slice may run code that changes a list
+    if type(items) is tuple:
+        return viewed_at(t, PySequence_Fast_ITEMS(<PyObject*> items), len(items), name)
     return viewed_at(t, &one, 1, name)
 
 

@@ -17,8 +17,8 @@ from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, rem
 from autograd_cy.engine.operands cimport copy_elements, promote
 from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport axis_of, expanded, made, narrowed, need_tensor, reshape_to, zeros_of
-from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, tensor_alias
+from autograd_cy.engine.shape cimport axis_of, expanded, integer, made, narrowed, need_tensor, reshape_to, unmoved, zeros_of
+from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, operators, tensor_alias
 
 from autograd_cy.array.errors import ShapeError
 
@@ -365,6 +365,7 @@ def unbind(x, dim=0):
 
 cdef tuple by_sizes(Tensor x, object given, int axis, str name):
     """Views of the given sizes, which must add up."""
+    cdef unsigned long long before = operators.exchanges
     cdef Py_ssize_t n = len(given), left = x.layout.dims[axis], k = 0
     cdef Sizes room
     _memory = room_for(n, &room)
@@ -372,12 +373,13 @@ cdef tuple by_sizes(Tensor x, object given, int axis, str name):
     for size in given:
         if k == n:
             break
-        sizes[k] = size
+        sizes[k] = integer(size, "a size", name)
         if not 0 <= sizes[k] <= left:
             left = -1
             break
         left -= sizes[k]
         k += 1
+    unmoved(before, name)
     if left or k != n:
         raise ShapeError(f"{name}: sizes {list(given)} do not add up to {x.layout.dims[axis]}, the size of dim {axis} of shape {x.shape}")
     return cut(x, PIECES, n, sizes, axis)
@@ -412,7 +414,7 @@ def split(x, split_size_or_sections, dim=0):
     return by_number(a, (n - 1) // size + 1 if n else 1, size, 0, axis)
 
 
-def chunk(x, chunks, dim=0):
+def chunk(x, Py_ssize_t chunks, dim=0):
     """At most `chunks` views of equal size along dim (the last may be smaller)."""
     cdef Tensor a = need_tensor(x, "chunk")
     cdef int axis = cut_axis(a, dim, "chunk")
@@ -426,6 +428,7 @@ def chunk(x, chunks, dim=0):
 def tensor_split(input, indices_or_sections, dim=0):
     """Views along dim: so many of (nearly) equal size, or cut before the given places."""
     cdef Tensor x = need_tensor(input, "tensor_split")
+    cdef unsigned long long before = operators.exchanges
     cdef int axis = cut_axis(x, dim, "tensor_split")
     cdef Py_ssize_t size = x.layout.dims[axis], sections, start = 0, place
     cdef object given = indices_or_sections
@@ -436,12 +439,14 @@ def tensor_split(input, indices_or_sections, dim=0):
             raise RuntimeError(f"tensor_split: expected int64 in at most 1 dimension, got {given.dtype} of shape {given.shape}")
         given = given.tolist()
     if PyIndex_Check(given) and not isinstance(given, Tensor):
-        sections = given
+        sections = integer(given, "the number of sections", "tensor_split")
         if sections < 1:
             raise RuntimeError(f"tensor_split: expected at least 1 section, got {sections}")
         return by_number(x, sections, size // sections, size % sections, axis)
-    for at in (*given, size):
+    given = (*given, size)
+    for at in given:
         place = max(min(PyNumber_AsSsize_t(at, NULL), size), -size)
+        unmoved(before, "tensor_split")
         place += size if place < 0 else 0
         parts.append((start, max(place - start, 0)))
         sizes.append(place - start)

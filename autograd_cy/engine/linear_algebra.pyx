@@ -126,6 +126,8 @@ def matrix_input(x, name, need_square=False):
 def room(Tensor a, *sizes, dtype=None):
     """A new tensor with a vector or matrix of the given sizes (or a number) for each matrix of a."""
     cdef int code = a.dtype_ if dtype is None else dtype
+    if a.layout.ndim < 2:                         # an argument made it so
+        raise ShapeError(f"linalg: expected matrices, got shape {a.shape}")
     return for_each(a, code, sizes[0] if sizes else -1, sizes[1] if len(sizes) > 1 else -1)
 
 
@@ -193,7 +195,7 @@ def inv(A):
     return inverse(square(A, "linalg.inv"), NULL)
 
 
-def inv_ex(A, *, check_errors=False):
+def inv_ex(A, *, bint check_errors=False):
     """(inverse, info) of square matrices A; info (int32) is 0, or k where the k-th diagonal element of U in A = P L U is 0. A singular
     matrix has an inverse of infinities here, or with check_errors raises as `inv` does."""
     cdef Tensor a = square(A, "linalg.inv_ex")
@@ -312,7 +314,7 @@ cdef object solve_any(object A, object B, bint left, PyObject* info, str name):
     return swap_axes(solution(swap_axes(a), swap_axes(b), info))
 
 
-def solve(A, B, *, left=True):
+def solve(A, B, *, bint left=True):
     """X with A X = B (X A = B unless left), for square A (..., n, n) and B (..., n, k), or a vector B (..., n) for each matrix. Batches
     broadcast.
 
@@ -321,7 +323,7 @@ def solve(A, B, *, left=True):
     return solve_any(A, B, left, NULL, "linalg.solve")
 
 
-def solve_ex(A, B, *, left=True, check_errors=False):
+def solve_ex(A, B, *, bint left=True, bint check_errors=False):
     """(result, info): as `solve`, with info (int32) 0, or k where the k-th diagonal element of U in A = P L U is 0."""
     cdef Tensor a = square(A, "linalg.solve_ex")
     cdef Tensor info
@@ -332,19 +334,19 @@ def solve_ex(A, B, *, left=True, check_errors=False):
     return pair(solve_ex_result, solve_any(a, B, left, NULL if check_errors else <PyObject*> info, "linalg.solve_ex"), info)
 
 
-def triangular_row(Tensor a, Tensor b, upper, adjoint, unitriangular):
+def triangular_row(Tensor a, Tensor b, bint upper, bint adjoint, bint unitriangular):
     """The row itself, for rules: tensors of one batch."""
     cdef Tensor x = like(b)
     cdef PyObject* arrays[3]
     cdef Py_ssize_t ints[3]
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> b, <PyObject*> x
-    ints[0], ints[1], ints[2] = 1 if upper else 0, 1 if adjoint else 0, 1 if unitriangular else 0
+    ints[0], ints[1], ints[2] = upper, adjoint, unitriangular
     run_routine(R_TRIANGLE, arrays, 3, ints)
     record_two(TRIANGULAR, a, b, x, (bool(upper), bool(adjoint), bool(unitriangular)), None)
     return x
 
 
-def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
+def solve_triangular(A, B, *, bint upper, bint left=True, bint unitriangular=False):
     """X with A X = B (X A = B unless left), where only the upper or lower triangle of A (..., n, n) counts, its diagonal as ones if
     unitriangular. Batches broadcast; a zero on the diagonal gives infinities.
 
@@ -399,7 +401,7 @@ cdef Tensor cholesky_any(Tensor a, bint upper, PyObject* info):
     return out
 
 
-def cholesky(A, *, upper=False):
+def cholesky(A, *, bint upper=False):
     """The lower triangle L with A = L L^T (upper: U with A = U^T U) of positive-definite matrices A (..., n, n), of which only that
     triangle is read; the gradient is symmetric.
 
@@ -408,7 +410,7 @@ def cholesky(A, *, upper=False):
     return cholesky_any(square(A, "linalg.cholesky"), upper, NULL)
 
 
-def cholesky_ex(A, *, upper=False, check_errors=False):
+def cholesky_ex(A, *, bint upper=False, bint check_errors=False):
     """(L, info): as `cholesky`, with info (int32) 0, or the order of the first leading minor that is not positive-definite."""
     cdef Tensor a = square(A, "linalg.cholesky_ex")
     cdef Tensor info = FUNCTIONS["zeros"](batch_sizes(a), INT32)

@@ -82,6 +82,21 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True):
     return _svd(u, s, vh.mT)
 
 
+def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None):
+    """(U, S, V) of the q largest singular values of A (less M), with A about U diag(S) V^T; exact: niter is accepted and ignored."""
+    a = A if M is None else A - M
+    if not 0 <= q <= min(a.shape[-2:]):
+        raise ValueError(f"svd_lowrank: q = {q} must be non-negative and not greater than the smaller of {tuple(a.shape[-2:])}")
+    u, s, vh = _l.svd(a, False)
+    return _svd(u[..., :q], s[..., :q], vh.mT[..., :q])
+
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2):
+    """svd_lowrank of A, whose columns are first centred: V has the principal directions. q: 6 by default, or what A has."""
+    q = min(6, *A.shape[-2:]) if q is None else q
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q)
+
+
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudoinverse, singular values up to rcond times the largest counting as 0; see linalg.pinv."""
     return _l.pinv(input, rcond)
@@ -115,5 +130,5 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 __all__ = [
     "cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse", "logdet", "lu_solve", "lu_unpack", "matrix_exp",
-    "matrix_power", "pinverse", "qr", "slogdet", "svd", "triangular_solve",
+    "matrix_power", "pca_lowrank", "pinverse", "qr", "slogdet", "svd", "svd_lowrank", "triangular_solve",
 ]

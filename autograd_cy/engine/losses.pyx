@@ -19,7 +19,7 @@ from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ArgumentError, ShapeError
 from autograd_cy.engine.elementwise import exp
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.reduce import log_softmax, mean, sum
@@ -123,7 +123,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean
     return reduce_loss(losses, code)
 
 
-def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+def cross_entropy(input, target, weight=None, long long ignore_index=-100, reduction="mean", double label_smoothing=0.0):
     """The cross entropy of softmax(input) over classes: dimension 1 of (N, C, ...), or 0 of (C,).
 
     target: class indices (integers, shape of the input without its class dimension), or probabilities (the input's shape).
@@ -135,8 +135,10 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     cdef int code = reduction_code(reduction, "cross_entropy")
     cdef Tensor x = float_tensor(input)
     cdef Tensor t = <Tensor?> target
+    if weight is not None:
+        weight = <Tensor?> weight
     if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"cross_entropy: label_smoothing must lie between 0 and 1, got {label_smoothing}")
+        raise ArgumentError(f"cross_entropy: label_smoothing must lie between 0 and 1, got {label_smoothing}")
     if x.layout.ndim == 0:
         raise ShapeError("cross_entropy: the input needs a class dimension, got a 0-d tensor")
     if weight is not None and tuple(weight.shape) != (x.shape[1 if x.layout.ndim > 1 else 0],):

@@ -8,6 +8,7 @@ import contextlib
 
 import numpy as np
 
+from ..array.errors import ArgumentError
 from . import creation, random, shape
 from .operands import get_default_dtype
 from .tensor import Tensor
@@ -95,7 +96,7 @@ def randint_like(input, low, high=None, *, dtype=None, requires_grad=False):
 def logspace(start, end, steps, base=10.0, *, dtype=None, requires_grad=False, device=None):
     """base ** x for `steps` equally spaced x from start to end, both included."""
     if steps < 0:
-        raise ValueError(f"logspace: steps must be at least 0, got {steps}")
+        raise ArgumentError(f"logspace: steps must be at least 0, got {steps}")
     values = creation.tensor(np.power(float(base), np.linspace(float(start), float(end), int(steps))))
     out = shape.convert(values, creation.empty(0, dtype=dtype).dtype)
     return out.requires_grad_() if requires_grad else out

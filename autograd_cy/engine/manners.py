@@ -289,7 +289,8 @@ def rounded(x, decimals=0):
     """x rounded to so many decimals."""
     if not decimals or not x.is_floating_point():
         return x.round() if x.is_floating_point() else x
-    return (x * 10.0**decimals).round() / 10.0**decimals
+    unit = 10.0**abs(decimals)
+    return (x * unit).round() / unit if decimals > 0 else (x / unit).round() * unit
 
 
 def __round__(self, ndigits=None):

@@ -5,7 +5,7 @@ Relies on linear_algebra, matrix_products, reduce. autograd_cy.linalg is their p
 
 from collections import namedtuple
 
-from ..array.errors import DTypeError, ShapeError
+from ..array.errors import ArgumentError, DTypeError, ShapeError
 from . import elementwise, reduce
 from .creation import eye, full, zeros, zeros_code
 from .decompositions import eigh, eigvalsh, least_squares, lu_factor, permutation_matrix, svd, svdvals
@@ -91,7 +91,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
             return values
         return reshape(values, [1 if i in (rows, cols) else n for i, n in enumerate(A.shape)])
     else:
-        raise ValueError(f"{name}: order {ord!r} is not supported: expected 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
+        raise ArgumentError(f"{name}: order {ord!r} is not supported: expected 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
     if keepdim:
         return out
     return reshape(out, [n for i, n in enumerate(A.shape) if i not in (rows, cols)])
@@ -189,7 +189,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     if A.dtype != B.dtype:
         raise RuntimeError(f"{name}: expected A and B to have the same dtype, but found {A.dtype.name} and {B.dtype.name}")
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
-        raise ValueError(f"{name}: driver must be one of 'gels', 'gelsy', 'gelsd', 'gelss', got {driver!r}")
+        raise ArgumentError(f"{name}: driver must be one of 'gels', 'gelsy', 'gelsd', 'gelss', got {driver!r}")
     vector = B.ndim == A.ndim - 1 and tuple(B.shape) == tuple(A.shape[:-1])
     b = unsqueeze(B, -1) if vector else B
     batch = broadcast_sizes(A.shape[:-2], b.shape[:-2])

@@ -6,6 +6,7 @@ Relies on every module of operations. The package's __init__ imports it; functio
 from ..array.dtypes import DTYPES, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
+from ..array.errors import ArgumentError
 from ..ops import TABLE
 from . import (
     arrange, backward, blocks, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
@@ -30,7 +31,7 @@ def div(input, other, *, rounding_mode=None):
         quotient = elementwise.trunc(elementwise.div(input, other))
         integers = not any(isinstance(v, float) or (isinstance(v, Tensor) and v.is_floating_point()) for v in (input, other))
         return shape.convert(quotient, int64 if not isinstance(input, Tensor) else input.dtype) if integers else quotient
-    raise ValueError(f"div: rounding_mode must be None, \"floor\" or \"trunc\", got {rounding_mode!r}")
+    raise ArgumentError(f"div: rounding_mode must be None, \"floor\" or \"trunc\", got {rounding_mode!r}")
 
 
 def div_(input, other, *, rounding_mode=None):
@@ -174,6 +175,7 @@ METHODS |= {f.__name__: f for f in (
     add, sub, add_, sub_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, shape.view_as,
     shape.reshape_as, shape.expand_as, shape.broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
+    choose.round, choose.round_,
     isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, prelu, composed.float_power,
     composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
@@ -183,7 +185,7 @@ METHODS |= {f.__name__: f for f in (
     products.matmul, named_products.mm, named_products.bmm, named_products.mv, named_products.dot,
     *(getattr(matrix_products, name) for name in matrix_products.__all__
       if name not in ("cdist", "chain_matmul", "einsum", "pdist", "tensordot", "vander")),
-    *(getattr(linear_names, name) for name in linear_names.__all__ if name != "lu_unpack"),
+    *(getattr(linear_names, name) for name in linear_names.__all__ if name not in ("lu_unpack", "pca_lowrank", "svd_lowrank")),
     gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
     random.bernoulli,
     scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
@@ -202,7 +204,9 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
             "data": property(shape.detach, lambda self, value: copies.set_data(self, value)),
             "device": property(lambda self: CPU), "is_cuda": property(lambda self: False), "is_cpu": property(lambda self: True),
             "type": type_, "pin_memory": lambda self: self,
-            "is_complex": lambda self: False,
+            "is_complex": lambda self: False, "conj": lambda self: self, "get_device": lambda self: -1, "is_pinned": lambda self: False,
+            "share_memory_": lambda self: self, "is_same_size": lambda self, other: self.shape == other.shape,
+            "is_signed": lambda self: self.dtype.name not in ("uint8", "bool"),
             "nelement": Tensor.numel, "ndimension": Tensor.dim,
             "cpu": lambda self: self, "where": lambda self, condition, other: where(condition, self, other),
             "float": _converter(float32), "double": _converter(float64), "long": _converter(int64), "int": _converter(int32),

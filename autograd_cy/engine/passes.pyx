@@ -15,7 +15,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free
 
-from autograd_cy.array.layout cimport DENSE, layout_contiguous_like, layout_decref, same_layout
+from autograd_cy.array.layout cimport DENSE, layout_contiguous_like, layout_decref, same_layout, same_shape
 from autograd_cy.engine.dispatch cimport binary
 from autograd_cy.engine.gradients cimport node_backward
 from autograd_cy.engine.hooks cimport after_rule, before_rule, run_output_hooks, switches
@@ -26,6 +26,7 @@ from autograd_cy.engine.tensor cimport ADD, CYCLIC, Tensor, set_grad
 from autograd_cy.kernels.table cimport ALL_VECTORS, recorder, recording, run_loop
 
 from autograd_cy import ops
+from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.gradients import FUNCTIONS
 
 cdef int ADD_LOOP = ops.loop_id("add")
@@ -72,6 +73,10 @@ cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph) except 
     """The gradient in memory of its own, laid out as the leaf; takes over the reference to g."""
     cdef Tensor t = <Tensor> g
     cdef PyObject* copied
+    if not same_shape(t.layout, leaf.layout):
+        Py_DECREF(t)
+        raise ShapeError(f"backward: the gradient of a tensor has shape {t.shape}, but its memory was exchanged (x.data = ...) and the "
+                         f"tensor has shape {leaf.shape} now")
     if create_graph and t.needs_grad:            # a leaf too, where the gradient is a grad_output passed straight through
         if t.node != NULL and t.layout.flags & DENSE and ag_tensor_refs(g) == 2:
             return g

@@ -9,16 +9,34 @@ from .creation import numpy
 from .shape import detach
 
 
+USUAL = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+_options = dict(USUAL)
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+    """How tensors print: decimals, elements before the middle is left out and at each end then, characters in a line, and whether in
+    scientific form (None: as the numbers need). profile: "default", "short" or "full", to begin with."""
+    profiles = {"default": USUAL, "short": USUAL | {"precision": 2, "edgeitems": 2}, "full": USUAL | {"threshold": 1 << 62}, None: {}}
+    if profile not in profiles:
+        raise ValueError(f"set_printoptions: profile must be 'default', 'short' or 'full', got {profile!r}")
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    if any(value is not None and value < 0 for value in given.values()):
+        raise ValueError(f"set_printoptions: numbers must not be negative, got {given}")
+    _options.update(profiles[profile] | {name: int(value) for name, value in given.items() if value is not None} | {"sci_mode": sci_mode})
+
+
 def _float_format(values):
     """Integers as "1.", wide ranges in scientific form, others with four decimals: PyTorch's choice."""
     finite = np.abs(values[np.isfinite(values)].astype(np.float64))
     nonzero = finite[finite != 0]
-    if np.all(finite == np.ceil(finite)) and (nonzero.size == 0 or nonzero.max() < 1e8):
+    digits, forced = _options["precision"], _options["sci_mode"]
+    if not forced and np.all(finite == np.ceil(finite)) and (nonzero.size == 0 or nonzero.max() < 1e8):
         form = "{:.0f}."
-    elif nonzero.size and (nonzero.max() / nonzero.min() > 1000 or nonzero.max() > 1e8 or nonzero.min() < 1e-4):
-        form = "{:.4e}"
+    elif forced or forced is None and nonzero.size and (
+            nonzero.max() / nonzero.min() > 1000 or nonzero.max() > 1e8 or nonzero.min() < 1e-4):
+        form = f"{{:.{digits}e}}"
     else:
-        form = "{:.4f}"
+        form = f"{{:.{digits}f}}"
     return lambda v: form.format(v) if np.isfinite(v) else str(v)
 
 
@@ -32,7 +50,8 @@ def tensor_repr(self):
         write = _float_format(shown)
         width = max((len(write(v)) for v in shown.flat[:2000]), default=0) if shown.ndim else 0
         options["formatter"] = {"float_kind": lambda v: write(v).rjust(width)}
-    text = np.array2string(shown, separator=", ", prefix=prefix, threshold=1000, edgeitems=3, **options)
+    text = np.array2string(shown, separator=", ", prefix=prefix, threshold=_options["threshold"], edgeitems=_options["edgeitems"],
+                           max_line_width=_options["linewidth"], **options).replace(", ...,", ",  ...,")
     extra = []
     if values.size == 0 and self.shape != (0,):
         extra.append(f"size={self.shape}")

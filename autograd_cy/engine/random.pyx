@@ -14,6 +14,7 @@ from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.dtypes import DTYPES
+from autograd_cy.array.errors import ArgumentError
 from autograd_cy.engine.creation import array_of, outside, write
 from autograd_cy.engine.shape import convert, detach
 
@@ -158,14 +159,14 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_g
     if size is None:
         raise TypeError("randint: size is required")
     if low >= high:
-        raise ValueError(f"randint: low {low} must be below high {high}")
+        raise ArgumentError(f"randint: low {low} must be below high {high}")
     return finish(drawn(tuple(size), code_of(dtype, INT64), generator, "integers", (low, high)), requires_grad)
 
 
 def randperm(n, *, generator=None, dtype=None):
     """A random permutation of 0 ... n - 1 (int64)."""
     if n < 0:
-        raise ValueError(f"randperm: n must be at least 0, got {n}")
+        raise ArgumentError(f"randperm: n must be at least 0, got {n}")
     cdef Tensor t = allocate((n,), code_of(dtype, INT64), "randperm")
     outside(lambda _inputs, outputs: write(outputs[0], source(generator).permutation(outputs[0].shape[0])), [], [t])
     return t
@@ -175,7 +176,7 @@ cdef Tensor drawn(object shape, int dtype, object generator, str draw, tuple arg
     """A new tensor filled by a method of NumPy's generator."""
     cdef Tensor t
     if any([size < 0 for size in shape]):
-        raise ValueError(f"negative sizes are not allowed, got {shape}")
+        raise ArgumentError(f"negative sizes are not allowed, got {shape}")
     t = allocate(shape, dtype, draw)
     outside(lambda _inputs, outputs: write(outputs[0], getattr(source(generator), draw)(*args, size=outputs[0].shape)), [], [t])
     return t

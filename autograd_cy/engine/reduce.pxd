@@ -9,5 +9,5 @@ cdef PyObject* reduced(int kind, Tensor x, tuple dims, bint keepdim, double para
 cdef Tensor input_of(object x, str name)
 cdef Tensor float_input(object x, str name)
 cdef object either(object dim, object axis)
-cdef object keep_of(object keepdim, object keepdims)
+cdef bint keep_of(bint keepdim, object keepdims) except -1
 cdef object pair(object kind, object first, object second)

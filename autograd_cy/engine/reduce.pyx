@@ -17,8 +17,8 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport axis_of
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.engine.shape cimport axis_of, truth, unmoved
+from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
     ALL_VECTORS, K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN,
     REDUCE_NORM, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, run_loop,
@@ -175,36 +175,36 @@ cdef object either(object dim, object axis):
     return dim
 
 
-cdef object keep_of(object keepdim, object keepdims):
-    return keepdim if keepdims is None else keepdims
+cdef bint keep_of(bint keepdim, object keepdims) except -1:
+    return keepdim if keepdims is None else truth(keepdims, "keepdims")
 
 
-def sum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def sum(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The sum over `dim` (all dimensions by default). Integers and bools sum to int64."""
     cdef Tensor t = input_of(x, "sum")
     if dtype is not None:
         t = convert(t, dtype)
-    return reduction(SUM, REDUCE_SUM, t, dims_of(either(dim, axis), t.layout.ndim, "sum"), bool(keep_of(keepdim, keepdims)), 0, None)
+    return reduction(SUM, REDUCE_SUM, t, dims_of(either(dim, axis), t.layout.ndim, "sum"), keep_of(keepdim, keepdims), 0, None)
 
 
-def mean(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def mean(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The mean over `dim` (all dimensions by default); NaN over nothing. RuntimeError for integer tensors."""
     cdef Tensor t = float_input(x if dtype is None else convert(x, dtype), "mean")
-    return reduction(MEAN, REDUCE_MEAN, t, dims_of(either(dim, axis), t.layout.ndim, "mean"), bool(keep_of(keepdim, keepdims)), 0, None)
+    return reduction(MEAN, REDUCE_MEAN, t, dims_of(either(dim, axis), t.layout.ndim, "mean"), keep_of(keepdim, keepdims), 0, None)
 
 
-def prod(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def prod(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The product over `dim` (all dimensions by default). Integers and bools multiply to int64."""
     cdef Tensor t = input_of(x, "prod")
     if dtype is not None:
         t = convert(t, dtype)
-    return reduction(PROD, REDUCE_PROD, t, dims_of(either(dim, axis), t.layout.ndim, "prod"), bool(keep_of(keepdim, keepdims)), 0, None)
+    return reduction(PROD, REDUCE_PROD, t, dims_of(either(dim, axis), t.layout.ndim, "prod"), keep_of(keepdim, keepdims), 0, None)
 
 
-def nansum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def nansum(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The sum over `dim` (all dimensions by default) of what is not NaN. Integers and bools sum to int64."""
     cdef Tensor t = input_of(x, "nansum")
-    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef bint keep = keep_of(keepdim, keepdims)
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "nansum")
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef PyObject* tensors[2]
@@ -221,20 +221,20 @@ def nansum(x, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     return out
 
 
-def amax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def amax(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The largest element over `dim`; NaN wins. Ties share the gradient evenly. ValueError over nothing."""
     cdef Tensor t = input_of(x, "amax")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amax")
     refuse_empty(t, dims, "amax")
-    return reduction(AMAX, REDUCE_MAX, t, dims, bool(keep_of(keepdim, keepdims)), 0, None)
+    return reduction(AMAX, REDUCE_MAX, t, dims, keep_of(keepdim, keepdims), 0, None)
 
 
-def amin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def amin(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The smallest element over `dim`; NaN wins. Ties share the gradient evenly. ValueError over nothing."""
     cdef Tensor t = input_of(x, "amin")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amin")
     refuse_empty(t, dims, "amin")
-    return reduction(AMIN, REDUCE_MIN, t, dims, bool(keep_of(keepdim, keepdims)), 0, None)
+    return reduction(AMIN, REDUCE_MIN, t, dims, keep_of(keepdim, keepdims), 0, None)
 
 
 cdef object extreme(int opcode, int kind, int index_kind, Tensor x, object dim, bint keepdim, str name):
@@ -254,7 +254,7 @@ cdef object extreme(int opcode, int kind, int index_kind, Tensor x, object dim, 
     return pair(ValuesIndices, values, indices)
 
 
-def max(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def max(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """max(x): the largest element. max(x, dim): (values, indices) along dim. max(x, other): the elementwise maximum."""
     cdef Tensor t = input_of(x, "max")
     dim = either(dim, axis)
@@ -262,10 +262,10 @@ def max(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
         return maximum(t, dim)
     if dim is None:
         return amax(t) if t.layout.numel else refuse_empty(t, ALL_DIMS[t.layout.ndim], "max")
-    return extreme(MAX, REDUCE_MAX, REDUCE_ARGMAX, t, dim, bool(keep_of(keepdim, keepdims)), "max")
+    return extreme(MAX, REDUCE_MAX, REDUCE_ARGMAX, t, dim, keep_of(keepdim, keepdims), "max")
 
 
-def min(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def min(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """min(x): the smallest element. min(x, dim): (values, indices) along dim. min(x, other): the elementwise minimum."""
     cdef Tensor t = input_of(x, "min")
     dim = either(dim, axis)
@@ -273,7 +273,7 @@ def min(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
         return minimum(t, dim)
     if dim is None:
         return amin(t) if t.layout.numel else refuse_empty(t, ALL_DIMS[t.layout.ndim], "min")
-    return extreme(MIN, REDUCE_MIN, REDUCE_ARGMIN, t, dim, bool(keep_of(keepdim, keepdims)), "min")
+    return extreme(MIN, REDUCE_MIN, REDUCE_ARGMIN, t, dim, keep_of(keepdim, keepdims), "min")
 
 
 cdef object index_of(int kind, Tensor x, object dim, bint keepdim, str name):
@@ -285,45 +285,45 @@ cdef object index_of(int kind, Tensor x, object dim, bint keepdim, str name):
     return own(reduced(kind, x, dims, keepdim, 0))
 
 
-def argmax(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def argmax(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The index (int64) of the first largest element along `dim`, or in the flattened tensor. NaN counts as largest."""
-    return index_of(REDUCE_ARGMAX, input_of(x, "argmax"), either(dim, axis), bool(keep_of(keepdim, keepdims)), "argmax")
+    return index_of(REDUCE_ARGMAX, input_of(x, "argmax"), either(dim, axis), keep_of(keepdim, keepdims), "argmax")
 
 
-def argmin(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def argmin(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The index (int64) of the first smallest element along `dim`, or in the flattened tensor. NaN counts as smallest."""
-    return index_of(REDUCE_ARGMIN, input_of(x, "argmin"), either(dim, axis), bool(keep_of(keepdim, keepdims)), "argmin")
+    return index_of(REDUCE_ARGMIN, input_of(x, "argmin"), either(dim, axis), keep_of(keepdim, keepdims), "argmin")
 
 
-def any(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def any(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """Whether any element along `dim` is true (not zero); False over nothing. bool, but uint8 of uint8."""
     cdef Tensor t = input_of(x, "any")
-    out = own(reduced(REDUCE_ANY, t, dims_of(either(dim, axis), t.layout.ndim, "any"), bool(keep_of(keepdim, keepdims)), 0))
+    out = own(reduced(REDUCE_ANY, t, dims_of(either(dim, axis), t.layout.ndim, "any"), keep_of(keepdim, keepdims), 0))
     return out if t.dtype_ != UINT8 else own(converted(out, UINT8))
 
 
-def all(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def all(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """Whether all elements along `dim` are true (not zero); True over nothing. bool, but uint8 of uint8."""
     cdef Tensor t = input_of(x, "all")
-    out = own(reduced(REDUCE_ALL, t, dims_of(either(dim, axis), t.layout.ndim, "all"), bool(keep_of(keepdim, keepdims)), 0))
+    out = own(reduced(REDUCE_ALL, t, dims_of(either(dim, axis), t.layout.ndim, "all"), keep_of(keepdim, keepdims), 0))
     return out if t.dtype_ != UINT8 else own(converted(out, UINT8))
 
 
-def var(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None, keepdims=None):
+def var(x, dim=None, unbiased=True, bint keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The variance over `dim`: sum((x - mean)**2) / (n - correction); correction 1 by default. NaN where n <= correction."""
     cdef Tensor t = float_input(x, "var")
     cdef tuple dims = spread_dims(dim, axis, t, "var")
     cdef double c = correction_of(dim, unbiased, correction)
-    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef bint keep = keep_of(keepdim, keepdims)
     return reduction(VAR, REDUCE_VAR, t, dims, keep, c, (dims, keep, c))
 
 
-def std(x, dim=None, unbiased=True, keepdim=False, *, correction=None, axis=None, keepdims=None):
+def std(x, dim=None, unbiased=True, bint keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The standard deviation over `dim`: the square root of `var`. Its gradient at equal values is 0."""
     cdef Tensor t = float_input(x, "std")
     cdef tuple dims = spread_dims(dim, axis, t, "std")
     cdef double c = correction_of(dim, unbiased, correction)
-    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef bint keep = keep_of(keepdim, keepdims)
     cdef PyObject* inputs[1]
     cdef Tensor out = own(reduced(REDUCE_VAR, t, dims, keep, c))
     cdef char* p[2]
@@ -342,29 +342,36 @@ cdef tuple spread_dims(object dim, object axis, Tensor t, str name):
 
 
 cdef double correction_of(object dim, object unbiased, object correction) except? -1:
+    cdef unsigned long long before = operators.exchanges
+    cdef double number
     if correction is not None:
-        return correction
-    return float(bool(dim)) if isinstance(dim, bool) else float(bool(unbiased))
+        number = correction
+    else:
+        number = <bint> dim if isinstance(dim, bool) else <bint> unbiased
+    unmoved(before, "var")
+    return number
 
 
-def logsumexp(x, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def logsumexp(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """log(sum(exp(x))) over `dim`, without overflow; -inf where every input is -inf (gradient 0)."""
     cdef Tensor t = input_of(x, "logsumexp")
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"),
-                     bool(keep_of(keepdim, keepdims)), 0, None)
+                     keep_of(keepdim, keepdims), 0, None)
 
 
-def norm(x, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def norm(x, p=2, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """(sum |x|**p)**(1/p) over `dim`; p may be "fro" (2), inf, -inf, 0 or any number. The gradient at norm 0 is 0."""
     cdef Tensor t = float_input(x if dtype is None else convert(x, dtype), "norm")
     if p is None or p == "fro":
         p = 2
     if not isinstance(p, (int, float)):
         raise ShapeError(f"norm: p must be a number or \"fro\", got {p!r}")
+    if type(p) is not int and type(p) is not float:
+        p = float(p)
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "norm")
-    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef bint keep = keep_of(keepdim, keepdims)
     if p < 0:
         refuse_empty(t, dims, "norm")
     return reduction(NORM, REDUCE_NORM, t, dims, keep, p, (p, dims, keep))

@@ -8,7 +8,7 @@ from libc.string cimport strlen
 
 from autograd_cy.array.layout cimport shape_tuple, strides_of, strides_tuple
 from autograd_cy.engine.operands cimport GRAIN
-from autograd_cy.engine.tensor cimport Tensor
+from autograd_cy.engine.tensor cimport Tensor, operators
 from autograd_cy.kernels.table cimport MAX_ARRAYS, Array, K, routines
 
 from autograd_cy.engine.tensor import OPCODES
@@ -63,11 +63,17 @@ cdef int raise_error(int number, Py_ssize_t status, int n, PyObject** tensors, i
     raise routine_error(number, status, arrays, tuple([ints[k] for k in range(n_ints)]))
 
 
+def exchanged():
+    """How often a tensor was given other memory or another shape: what changes in between two calls, nobody may rely on."""
+    return operators.exchanges
+
+
 def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
     """Run a routine by its name on tensors (None: an option not in use) of the dtypes and shapes that it wants; nothing is checked."""
     cdef PyObject* given[MAX_ARRAYS]
     cdef Py_ssize_t integers[64]
     cdef double floats[32]
+    cdef unsigned long long before = operators.exchanges
     cdef Py_ssize_t k, n = len(tensors)
     cdef int number
     found = numbers_of_routines.get(name)
@@ -82,4 +88,6 @@ def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
         integers[k] = ints[k]
     for k in range(len(numbers)):
         floats[k] = numbers[k]
+    if operators.exchanges != before:             # by a value of the user's: what was checked is no longer so
+        raise RuntimeError(f"{name}: an argument changed the memory or the shape of a tensor while it was read")
     run_routine(number, given, <int> len(ints), integers, <int> len(numbers), floats)

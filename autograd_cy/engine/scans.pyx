@@ -144,7 +144,7 @@ def cummin(input, dim=None, *, axis=None):
 
 # ---- two reductions
 
-def aminmax(input, *, dim=None, keepdim=False):
+def aminmax(input, *, dim=None, bint keepdim=False):
     """(min, max) along `dim` or of all elements; NaN wins. Ties share the gradients evenly. ValueError over nothing."""
     return pair(MinMax, amin(input, dim, keepdim), amax(input, dim, keepdim))
 
@@ -153,21 +153,21 @@ cdef tuple beside_mean(object spread, object x, object dim, object unbiased, obj
     return spread(x, dim, unbiased, keepdim, correction=correction), mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
 
-def var_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
+def var_mean(input, dim=None, unbiased=True, bint keepdim=False, *, correction=None):
     """(variance, mean) over `dim`: as `var` and `mean`."""
     return beside_mean(var, input, dim, unbiased, keepdim, correction)
 
 
-def std_mean(input, dim=None, unbiased=True, keepdim=False, *, correction=None):
+def std_mean(input, dim=None, unbiased=True, bint keepdim=False, *, correction=None):
     """(standard deviation, mean) over `dim`: as `std` and `mean`."""
     return beside_mean(std, input, dim, unbiased, keepdim, correction)
 
 
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def nanmean(input, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The mean over `dim` (all dimensions by default) of what is not NaN; NaN of nothing. TypeError unless floating point."""
     cdef Tensor x = input_of(input if dtype is None else convert(input, dtype), "nanmean")
     cdef tuple dims = dims_of(either(dim, axis), x.layout.ndim, "nanmean")
-    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef bint keep = keep_of(keepdim, keepdims)
     cdef Tensor there, count
     if x.dtype_ > FLOAT64:
         raise DTypeError(f"nanmean: expected a floating-point tensor, got {x.dtype.name}")

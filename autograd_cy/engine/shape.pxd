@@ -12,6 +12,10 @@ cdef object made_of(Tensor x, object out, int row, int n, const Py_ssize_t* ints
 cdef object view_with(Tensor x, Layout* layout, char* data, int row, tuple attrs)
 cdef object reshape_to(Tensor x, int ndim, const Py_ssize_t* shape)
 cdef object transposed(Tensor x, int a, int b)
+# Python's numbers as C's; RuntimeError where one changes what it is about while it is read (`unmoved`, with `operators.exchanges` as it was).
+cdef int unmoved(unsigned long long before, str name) except -1
+cdef Py_ssize_t integer(object value, str what, str name) except? -1
+cdef bint truth(object value, str name) except -1
 cdef int axis_of(object dim, int ndim, str name) except -1
 cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1
@@ -31,6 +35,7 @@ cdef int make_quick(object f, Maker make) except -1
 cdef object contiguous(Tensor x)
 cdef object selected(Tensor x, int axis, Py_ssize_t index, str name)
 cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length)
+cdef int unpack_slice(object given, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
 cdef object viewed_at(Tensor x, PyObject** items, Py_ssize_t n, str name)
 cdef Tensor need_tensor(object x, str name)
 cdef PyObject** fill_one(PyObject** inputs, Tensor a) noexcept

@@ -20,9 +20,9 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, converted, copy_elements, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import ShapeError, misfit
+from autograd_cy.array.errors import BoundsError, ShapeError, misfit
 from autograd_cy.array.dtypes import DType, as_dtype
 
 cdef int RESHAPE = row_number("reshape"), PERMUTE = row_number("permute"), EXPAND = row_number("expand"), SLICE = row_number("slice")
@@ -64,10 +64,28 @@ cdef extern from "Python.h":
 
 # ---- arguments
 
+cdef int unmoved(unsigned long long before, str name) except -1:
+    """That no tensor has been given other memory or another shape (by __index__, say) since `operators.exchanges` was `before`."""
+    if operators.exchanges != before:
+        raise RuntimeError(f"{name}: an argument changed the memory or the shape of a tensor while it was read")
+    return 0
+
+
 cdef Py_ssize_t integer(object value, str what, str name) except? -1:
+    cdef unsigned long long before = operators.exchanges
+    cdef Py_ssize_t made
     if not PyIndex_Check(value):
         raise TypeError(f"{name}: {what} must be an integer, got {value!r}")
-    return value
+    made = value
+    unmoved(before, name)
+    return made
+
+
+cdef bint truth(object value, str name) except -1:
+    cdef unsigned long long before = operators.exchanges
+    cdef bint made = value
+    unmoved(before, name)
+    return made
 
 
 cdef int axis_of(object dim, int ndim, str name) except -1:
@@ -85,7 +103,7 @@ cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1:
     cdef PyObject* given = <PyObject*> dims
     cdef int i, n = plain_ints(&given, 1, axes), most = max(ndim, 1)
     if n < 0 and PyIndex_Check(dims):
-        axes[0], n = dims, 1
+        axes[0], n = integer(dims, "a dim", name), 1
     elif n < 0:
         n = read_shape(dims, axes, name)
     for i in range(n):
@@ -101,6 +119,7 @@ cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1:
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
     """Fill `sizes` from a sequence of integers; the number of dimensions is returned."""
     cdef PyObject* given = <PyObject*> shape
+    cdef unsigned long long before = operators.exchanges
     cdef int n = -1 if PyLong_CheckExact(given) else plain_ints(&given, 1, sizes)
     if n >= 0:
         return n
@@ -112,6 +131,7 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
             break
         sizes[n] = integer(size, "a size", name)
         n += 1
+    unmoved(before, name)
     return n
 
 
@@ -589,7 +609,7 @@ cdef PyObject** fill_one(PyObject** inputs, Tensor a) noexcept:
 
 # ---- one slice, or several neighbours, of one dimension
 
-def select(input, dim, index):
+def select(input, dim, Py_ssize_t index):
     """The slice at `index` of dimension `dim`, without that dimension. A view.
 
     Raises IndexError where dim or index is out of range.
@@ -616,7 +636,7 @@ cdef object selected(Tensor x, int axis, Py_ssize_t index, str name):
     return view_of(x, layout_strided(x.layout.ndim - 1, shape, strides), x.data + index * stride * itemsize_of(x.dtype_), SELECT, 2, attrs)
 
 
-def narrow(input, dim, start, length):
+def narrow(input, dim, Py_ssize_t start, Py_ssize_t length):
     """`length` slices of dimension `dim` from `start` (negative: counted from the end). A view.
 
     Raises IndexError where they leave the dimension.
@@ -629,7 +649,7 @@ def narrow(input, dim, start, length):
     if first < 0:
         first += x.layout.dims[axis]
     if not 0 <= first <= x.layout.dims[axis] or not 0 <= count <= x.layout.dims[axis] - first:
-        raise IndexError(f"narrow: {count} from {start} on are out of range for dim {axis} of shape {x.shape}")
+        raise BoundsError(f"narrow: {count} from {start} on are out of range for dim {axis} of shape {x.shape}")
     return narrowed(x, axis, first, count)
 
 
@@ -648,6 +668,13 @@ cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length):
 
 # ---- slices: per axis start, length (-1: all of it) and step
 
+cdef int unpack_slice(object given, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1:
+    """The numbers of a slice."""
+    cdef unsigned long long before = operators.exchanges
+    PySlice_Unpack(<PyObject*> given, start, stop, step)
+    return unmoved(before, "index")
+
+
 cdef bint read_slice(PyObject* given, Py_ssize_t size, Py_ssize_t* start, Py_ssize_t* length, Py_ssize_t* step) except -1:
     """What a slice takes of an axis; True where that is all of it. Bounds that are None or small are read as they lie."""
     cdef PySliceObject* s = <PySliceObject*> given
@@ -661,9 +688,9 @@ cdef bint read_slice(PyObject* given, Py_ssize_t size, Py_ssize_t* start, Py_ssi
             stop = PyLong_AsSsize_t(s.stop)
         if (start[0] == -1 or stop == -1) and PyErr_Occurred() != NULL:
             PyErr_Clear()
-            PySlice_Unpack(given, start, &stop, step)
+            unpack_slice(<object> given, start, &stop, step)
     else:
-        PySlice_Unpack(given, start, &stop, step)
+        unpack_slice(<object> given, start, &stop, step)
     length[0] = PySlice_AdjustIndices(size, start, &stop, step[0])
     start[0] = start[0] if length[0] else 0
     return step[0] == 1 and length[0] == size

@@ -95,7 +95,7 @@ cdef int filled_axis(Tensor x, object dim, str name) except -1:
     return axis
 
 
-def sort(input, dim=-1, descending=False, stable=False, *, axis=None):
+def sort(input, dim=-1, bint descending=False, stable=False, *, axis=None):
     """(values, indices): the elements along `dim` in order. NaN counts as largest; equal elements keep their order in any case.
 
     The gradient goes to the indices.
@@ -105,7 +105,7 @@ def sort(input, dim=-1, descending=False, stable=False, *, axis=None):
     return along(SORT, TASK_SORT, x, where, size_along(x, where), True, bool(descending), 0, (where, bool(descending)))
 
 
-def argsort(input, dim=-1, descending=False, stable=False, *, axis=None):
+def argsort(input, dim=-1, bint descending=False, stable=False, *, axis=None):
     """The indices (int64) that sort along `dim`: of NaN and equal elements as `sort` has it."""
     cdef Tensor x = input_of(input, "argsort")
     cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "argsort")
@@ -128,7 +128,7 @@ def sorted_values(Tensor x):
     return values
 
 
-def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None):
+def topk(input, Py_ssize_t k, dim=-1, bint largest=True, bint sorted=True, *, axis=None):
     """(values, indices): the k largest (or smallest) elements along `dim`, in order; of equals the first. NaN counts as largest.
 
     The gradient goes to the indices. Raises ValueError unless 0 <= k <= size.
@@ -143,14 +143,14 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None):
     return along(TOPK, TASK_TOP, x, where, n, True, bool(largest), n, (n, where, bool(largest), bool(sorted)))
 
 
-def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None):
+def kthvalue(input, Py_ssize_t k, dim=-1, bint keepdim=False, *, axis=None, keepdims=None):
     """(values, indices): the k-th smallest element along `dim`, counted from 1. NaN counts as largest.
 
     The gradient goes to the index. Raises ValueError unless 1 <= k <= size.
     """
     cdef Tensor x = input_of(input, "kthvalue")
     cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "kthvalue")
-    cdef bint keep = bool(keep_of(keepdim, keepdims))
+    cdef bint keep = keep_of(keepdim, keepdims)
     cdef Py_ssize_t n = k
     if not 1 <= n <= size_along(x, where):
         raise ShapeError(f"kthvalue: k = {k} is out of range for dim {where} of shape {x.shape}")
@@ -158,9 +158,9 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None):
     return along(KTHVALUE, TASK_KTH, x, where, 1, keep, False, n - 1, (n, where, keep))
 
 
-cdef object middle(int opcode, Task task, object input, object dim, object axis, object keepdim, str name):
+cdef object middle(int opcode, Task task, object input, object dim, object axis, bint keep_, str name):
     cdef Tensor x = input_of(input, name)
-    cdef bint keep = bool(keepdim) or x.layout.ndim == 0
+    cdef bint keep = keep_ or x.layout.ndim == 0
     cdef int where
     dim = either(dim, axis)
     if dim is None:
@@ -194,25 +194,25 @@ cdef object middle_of_all(Tensor x, Task task, str name):
     return out
 
 
-def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def median(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """median(x): the lower median of all elements; ties share its gradient evenly. median(x, dim): (values, indices) along dim; the
     gradient goes to the index. NaN wins; NaN of nothing. Raises ValueError for an empty dim."""
     return middle(MEDIAN, TASK_MEDIAN, input, dim, axis, keep_of(keepdim, keepdims), "median")
 
 
-def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def nanmedian(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """As `median`, of the elements that are not NaN; NaN where all are."""
     return middle(NANMEDIAN, TASK_NANMEDIAN, input, dim, axis, keep_of(keepdim, keepdims), "nanmedian")
 
 
-def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None):
+def mode(input, dim=-1, bint keepdim=False, *, axis=None, keepdims=None):
     """(values, indices): the most frequent value along `dim`, of several the smallest, and its last index, where the gradient goes.
 
     NaNs are different from each other. Raises ValueError for an empty dim.
     """
     cdef Tensor x = input_of(input, "mode")
     cdef int where = filled_axis(x, dim if axis is None else axis, "mode")
-    cdef bint keep = bool(keep_of(keepdim, keepdims)) or x.layout.ndim == 0
+    cdef bint keep = keep_of(keepdim, keepdims) or x.layout.ndim == 0
     return along(MODE, TASK_MODE, x, where, 1, keep, False, 0, (where, keep))
 
 
@@ -242,7 +242,7 @@ def quantile_row(Tensor x, int axis, q, int mode, bint skip):
 
 # ---- binary search
 
-cdef object search(Tensor rows, object values, object out_int32, bint right, Tensor order, str name):
+cdef object search(Tensor rows, object values, bint out_int32, bint right, Tensor order, str name):
     cdef Tensor v
     cdef Tensor out
     cdef PyObject* tensors[4]
@@ -275,7 +275,7 @@ cdef object search(Tensor rows, object values, object out_int32, bint right, Ten
     return out
 
 
-def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+def searchsorted(sorted_sequence, input, *, bint out_int32=False, bint right=False, side=None, sorter=None):
     """Where each value would be put into a sorted sequence, or into the rows of one: before equals, or (right, side="right") after them.
 
     sorter: the indices (int64) that sort the sequence. Raises ValueError where shapes, TypeError where dtypes do not fit.
@@ -294,15 +294,15 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         if not same_shape(order.layout, rows.layout):
             raise ShapeError(f"searchsorted: the sorter of shape {order.shape} must have the shape of the sequence, {rows.shape}")
         order = own(contiguous_of(order))
-    return search(rows, input, out_int32, bool(right) or side == "right", order, "searchsorted")
+    return search(rows, input, out_int32, right or side == "right", order, "searchsorted")
 
 
-def bucketize(input, boundaries, *, out_int32=False, right=False):
+def bucketize(input, boundaries, *, bint out_int32=False, bint right=False):
     """The index of the bucket of each value: boundaries[i - 1] < value <= boundaries[i], or (right) boundaries[i - 1] <= value < ..."""
     cdef Tensor rows = input_of(boundaries, "bucketize")
     if rows.layout.ndim != 1:
         raise ShapeError(f"bucketize: the boundaries must have one dimension, got shape {rows.shape}")
-    return search(rows, input, out_int32, bool(right), None, "bucketize")
+    return search(rows, input, out_int32, right, None, "bucketize")
 
 
 # ---- the first derivative of all operations that return elements and their indices

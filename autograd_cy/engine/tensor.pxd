@@ -54,6 +54,7 @@ cdef struct Operators:
     PyObject* (*getitem)(PyObject* x, PyObject* index) except NULL
     int (*setitem)(PyObject* x, PyObject* index, PyObject* value) except -1
     int (*refresh)(PyObject* view) except -1     # let a view learn of in-place changes to its base's history
+    unsigned long long exchanges                 # how often a tensor was given other memory or another shape: x.data = ..., t_()
 
 cdef Operators operators
 cdef int ADD, SUB, MUL, DIV, FLOOR_DIVIDE, REMAINDER, POW, NEG       # numbers of rows

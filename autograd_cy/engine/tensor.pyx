@@ -25,6 +25,7 @@ from autograd_cy.kernels.table cimport escape, recorder, recording
 import weakref
 
 from autograd_cy.array.dtypes import DTYPES
+from autograd_cy.array.errors import ArgumentError
 from autograd_cy.ops import TABLE
 
 cdef extern from "Python.h":
@@ -178,7 +179,7 @@ cdef class Tensor:
         cdef Py_ssize_t axis
         if dim is None:
             return shape_tuple(self.layout)
-        axis = dim
+        axis = dim                      # before anything is read: it may change what self is
         if not -self.layout.ndim <= axis < self.layout.ndim:
             raise IndexError(f"size: dim {dim} is out of range for a tensor of {self.layout.ndim} dimensions")
         return self.layout.dims[axis + self.layout.ndim if axis < 0 else axis]
@@ -221,7 +222,7 @@ cdef class Tensor:
     def item(self):
         """The only element, as a Python number. RuntimeError where there is not exactly one."""
         if self.layout.numel != 1:
-            raise RuntimeError(f"item: a tensor of shape {self.shape} has {self.layout.numel} elements, not one")
+            raise ArgumentError(f"item: a tensor of shape {self.shape} has {self.layout.numel} elements, not one")
         escape("item()")
         if self.dtype_ == FLOAT32:
             return (<float*> self.data)[0]

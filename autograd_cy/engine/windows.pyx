@@ -21,7 +21,7 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number
-from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, made_of, need_tensor, read_shape, view_of, zeros_of
+from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, integer, made_of, need_tensor, read_shape, view_of, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport Array, K
 
@@ -217,7 +217,7 @@ def triangle(Tensor x, diagonal, bint lower):
     cdef Py_ssize_t strides[3]
     cdef Py_ssize_t out_strides[3]
     cdef Py_ssize_t ints[2]
-    cdef int ndim = x.layout.ndim
+    cdef Py_ssize_t place = PyNumber_AsSsize_t(diagonal, NULL), ndim = x.layout.ndim
     cdef Layout* layout
     cdef Layout* seen
     cdef Tensor out
@@ -228,7 +228,7 @@ def triangle(Tensor x, diagonal, bint lower):
     out = own(tensor_new(layout, x.dtype_))
     layout_decref(layout)
     shape[1], shape[2] = x.layout.dims[ndim - 2], x.layout.dims[ndim - 1]
-    ints[0], ints[1] = max(-shape[1], min(PyNumber_AsSsize_t(diagonal, NULL), shape[2])), lower
+    ints[0], ints[1] = max(-shape[1], min(place, shape[2])), lower
     if x.layout.numel:
         shape[0] = x.layout.numel // (shape[1] * shape[2])
         strides[0], strides[1], strides[2] = 0, strides_of(x.layout)[ndim - 2], strides_of(x.layout)[ndim - 1]
@@ -296,7 +296,7 @@ cdef object diagonal_of(Tensor a, object offset, object dim1, object dim2):
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = a.layout.ndim
     cdef int first, second, i, n = 0
-    cdef Py_ssize_t shift = offset, length, start = 0
+    cdef Py_ssize_t shift = integer(offset, "the offset", "diagonal"), length, start = 0
     cdef Py_ssize_t attrs[3]
     if ndim < 2:
         raise IndexError(f"diagonal: expected at least 2 dimensions, got shape {a.shape}")
@@ -371,7 +371,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     cdef Tensor x = need_tensor(input, "diag_embed")
     cdef Py_ssize_t attrs[MAX_NDIM + 3]
     cdef int ndim = x.layout.ndim + 1, first, second, i, n = 0
-    cdef Py_ssize_t shift = offset, size
+    cdef Py_ssize_t shift = integer(offset, "the offset", "diag_embed"), size
     if not 0 < x.layout.ndim < MAX_NDIM:
         raise RuntimeError(f"diag_embed: expected 1 to {MAX_NDIM - 1} dimensions, got {x.layout.ndim}")
     first, second = axis_of(dim1, ndim, "diag_embed"), axis_of(dim2, ndim, "diag_embed")
@@ -411,7 +411,7 @@ def unfold(input, dimension, size, step):
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = a.layout.ndim
     cdef int axis = axis_of(dimension, ndim, "unfold")
-    cdef Py_ssize_t length = size, by = step
+    cdef Py_ssize_t length = integer(size, "the size", "unfold"), by = integer(step, "the step", "unfold")
     cdef Py_ssize_t n = a.layout.dims[axis] if ndim else 1
     cdef Py_ssize_t attrs[3]
     cdef int i
@@ -451,7 +451,7 @@ def as_strided(input, size, stride, storage_offset=None):
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t ints[2 * MAX_NDIM + 1]
     cdef Py_ssize_t here = (a.data - a.storage.data) // itemsize_of(a.dtype_)
-    cdef Py_ssize_t offset = here if storage_offset is None else storage_offset
+    cdef Py_ssize_t offset = here if storage_offset is None else integer(storage_offset, "storage_offset", "as_strided")
     cdef int ndim = read_shape(size, shape, "as_strided")
     cdef Layout* layout
     cdef Reach reach, own_reach

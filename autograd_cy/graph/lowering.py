@@ -112,16 +112,16 @@ def _variant(alone, n):
 
 
 def _map(step, instruction, has_loop):
-    """A plain loop where all operands lie alike in one piece; else one per row, or a strided one."""
+    """A plain loop where operands lie alike in one piece; else one per row, or a strided one. Of no elements: what reads nothing."""
     operands = instruction.operands
     out = operands[0]
     loop, dtype, n = loop_id(instruction.name), instruction.attrs[0], len(operands) - 1
     step.n = step.work = out.numel
-    alone = [k for k, view in enumerate(operands[1:], 1) if _is_alone(view)] if step.n != 1 else []
+    alone = [k for k, view in enumerate(operands[1:], 1) if _is_alone(view)] if step.n > 1 else []
     variant = _variant(alone, n)
     usable = variant is not None and has_loop(loop, dtype, variant)
     step.loop = loop, dtype, variant if usable else ALL_VECTORS
-    if usable and (step.n == 1 or out.is_dense and all(_lies_as(view, out) for k, view in enumerate(operands) if k not in alone)):
+    if usable and (step.n <= 1 or out.is_dense and all(_lies_as(view, out) for k, view in enumerate(operands) if k not in alone)):
         return
     views = [view for view in operands if view.shape == out.shape]
     dims, strides = coalesced(out.shape, tuple([view.strides for view in views]))

@@ -16,6 +16,8 @@ from libc.string cimport memcpy, memset
 from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, element, itemsize_of, word
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
+from autograd_cy.array.errors import BoundsError
+
 cdef enum Kind:               # what happens to an element that is written to
     COPY = 0
     ADD = 1
@@ -307,7 +309,7 @@ def wrong_index(status, arrays, ints):
         rest //= size
     value = ctypes.c_int64.from_address(address + 8 * offset).value
     name, axis = "gather" if len(ints) == 1 else "scatter", ints[0]
-    return IndexError(f"{name}: index {value} is out of range for dim {axis} of size {far[2][axis]}")
+    return BoundsError(f"{name}: index {value} is out of range for dim {axis} of size {far[2][axis]}")
 
 
 cdef Py_ssize_t triangle(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:

@@ -272,6 +272,29 @@ cdef void tap_by_tap(const Windows* w, real* image, real* out, real* weight, con
             line += lines
 
 
+cdef bint finite(Py_ssize_t n, const real* weight) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if weight[i] - weight[i] != 0:
+            return False
+    return True
+
+
+cdef void inside(const Windows* w, real* x, real* weight, real* out) noexcept nogil:
+    """FORWARD from the elements of the image only: an infinite weight makes NaN of the zeros around it, which are no part of the sum."""
+    cdef Py_ssize_t p, t, i, j, k
+    cdef real total
+    for p in range(w.places):
+        total = 0
+        for t in range(w.taps):
+            i = p // (w.out[1] * w.out[2]) * w.stride[0] + t // (w.kernel[1] * w.kernel[2]) * w.dilation[0] - w.padding[0]
+            j = p // w.out[2] % w.out[1] * w.stride[1] + t // w.kernel[2] % w.kernel[1] * w.dilation[1] - w.padding[1]
+            k = p % w.out[2] * w.stride[2] + t % w.kernel[2] * w.dilation[2] - w.padding[2]
+            if 0 <= i < w.size[0] and 0 <= j < w.size[1] and 0 <= k < w.size[2]:
+                total += weight[t] * x[(i * w.size[1] + j) * w.size[2] + k]
+        out[p] = total
+
+
 cdef Py_ssize_t depthwise(const Windows* w, real* x, real* out, real* weight, real* bias, Product way) noexcept nogil:
     cdef real* image = <real*> w.memory
     cdef Py_ssize_t* offset = <Py_ssize_t*> malloc(w.taps * sizeof(Py_ssize_t))
@@ -290,7 +313,10 @@ cdef Py_ssize_t depthwise(const Windows* w, real* x, real* out, real* weight, re
         else:
             with_padding(w, x + n * w.plane, 1, image, NULL, TAKE)
         for m in range(w.rows):
-            tap_by_tap(w, image, out, weight + (t * w.rows + m) * w.taps, offset, way)
+            if way == FORWARD and not finite(w.taps, weight + (t * w.rows + m) * w.taps):
+                inside(w, x + n * w.plane, weight + (t * w.rows + m) * w.taps, out)
+            else:
+                tap_by_tap(w, image, out, weight + (t * w.rows + m) * w.taps, offset, way)
             if way == FORWARD and bias != NULL:
                 for i in range(w.places):
                     out[i] += bias[t * w.rows + m]

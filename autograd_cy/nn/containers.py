@@ -6,6 +6,7 @@ Relies on Module and Parameter.  Models rely on it; plain lists and dicts of mod
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
@@ -145,6 +146,9 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
+    def __add__(self, other: "Sequential") -> "Sequential":
+        return Sequential(*self, *other)
+
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._items.items())[index]))
@@ -171,6 +175,14 @@ class ModuleList(_Numbered):
 
     def __add__(self, modules: Iterable[Module]) -> "ModuleList":
         return ModuleList([*self, *modules])
+
+    def _shown(self):
+        """Neighbours that print alike as one: "(0-3): 4 x Linear(...)"."""
+        shown = []
+        for text, same in groupby(map(repr, self)):
+            first, n = sum(k for k, _ in shown), len(list(same))
+            shown.append((n, (str(first), text) if n == 1 else (f"{first}-{first + n - 1}", f"{n} x {text}")))
+        return [line for _, line in shown]
 
 
 class _Named(_Container):

@@ -40,6 +40,9 @@ def _fans(tensor):
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
+_calculate_fan_in_and_fan_out = _fans            # layers written for PyTorch copy calls of it
+
+
 def _fan(tensor, mode):
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):

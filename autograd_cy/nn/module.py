@@ -215,6 +215,22 @@ class Module(Hooked, metaclass=ModuleType):
             elif isinstance(value, (list, tuple, dict)):
                 yield from _inside(name, value, frozenset())
 
+    @property
+    def _parameters(self):
+        """Its own parameters by name, to look at."""
+        return MappingProxyType({name: getattr(self, name) for name in self._order
+                                 if isinstance(getattr(self, name), Parameter) or name in self._none_names})
+
+    @property
+    def _buffers(self):
+        """Its own buffers by name, to look at."""
+        return MappingProxyType({name: getattr(self, name) for name in self._buffer_names})
+
+    @property
+    def _modules(self):
+        """The modules that it holds itself by name, to look at."""
+        return MappingProxyType({name: value for name, value in self._members() if isinstance(value, Module)})
+
     def _tensors(self, kind, prefix, recurse, remove_duplicate):
         """Named parameters (kind True) or buffers (kind False)."""
         prefix += "." if prefix else ""
@@ -440,11 +456,13 @@ class Module(Hooked, metaclass=ModuleType):
         """What is printed between the brackets; layers override it."""
         return ""
 
+    def _shown(self):
+        return [(name, repr(child)) for name, child in self._members() if isinstance(child, Module)]
+
     def __repr__(self):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): " + repr(child).replace("\n", "\n  ")
-                    for name, child in self._members() if isinstance(child, Module)]
+        children = [f"({name}): " + text.replace("\n", "\n  ") for name, text in self._shown()]
         if not children and len(lines) <= 1:
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"

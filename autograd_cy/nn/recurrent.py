@@ -14,6 +14,7 @@ from . import functional as F
 from . import init
 from .module import Module
 from .parameter import Parameter
+from .utils.rnn import PackedSequence
 
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
@@ -74,14 +75,42 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
+    def flatten_parameters(self) -> None:
+        """Does nothing: PyTorch's scripts call it for the GPU."""
+
     def forward(self, input, hx=None):
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
         if input.ndim not in (2, 3):
             raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D instead")
         if input.shape[-1] != self.input_size:
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}")
         single = input.ndim == 2
         x = input.unsqueeze(1) if single else input.transpose(0, 1) if self.batch_first else input
-        h0, c0 = self._start(x, hx, single)
+        h0, c0 = self._start(x, x.shape[1], hx, single)
+        x, h, c = self._layers(x, h0, c0)
+        out = x.squeeze(1) if single else x.transpose(0, 1) if self.batch_first else x
+        if c is None:
+            return out, h.squeeze(1) if single else h
+        return out, (h.squeeze(1), c.squeeze(1)) if single else (h, c)
+
+    def _packed(self, packed, hx):
+        """Of sequences of different lengths: the states that are returned are those at their ends."""
+        sizes = packed.batch_sizes.tolist()
+
+        def ordered(states, order):
+            if order is None or states is None:
+                return states
+            return tuple(s.index_select(1, order) for s in states) if isinstance(states, tuple) else states.index_select(1, order)
+
+        if packed.data.shape[-1] != self.input_size:
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {packed.data.shape[-1]}")
+        h0, c0 = self._start(packed.data, sizes[0], ordered(hx, packed.sorted_indices), False)
+        x, h, c = self._layers(packed.data, h0, c0, sizes)
+        return packed._replace(data=x), ordered(h if c is None else (h, c), packed.unsorted_indices)
+
+    def _layers(self, x, h0, c0, sizes=None):
+        """(outputs, last h, last c); sizes: how many sequences have a first, second ... element, where x is packed."""
         directions = 2 if self.bidirectional else 1
         hs, cs = [], []
         for layer in range(self.num_layers):
@@ -90,36 +119,42 @@ class RNNBase(Module):
             parts = []
             for d in range(directions):
                 k = layer * directions + d
-                part, h, c = self._run(x, h0[k], None if c0 is None else c0[k], f"_l{layer}{'_reverse' * d}", d == 1)
+                part, h, c = self._run(x, h0[k], None if c0 is None else c0[k], f"_l{layer}{'_reverse' * d}", d == 1, sizes)
                 parts.append(part)
                 hs.append(h)
                 cs.append(c)
             x = parts[0] if directions == 1 else cat(parts, -1)
-        h = stack(hs)
-        out = x.squeeze(1) if single else x.transpose(0, 1) if self.batch_first else x
-        if self.mode != "LSTM":
-            return out, h.squeeze(1) if single else h
-        c = stack(cs)
-        return out, (h.squeeze(1), c.squeeze(1)) if single else (h, c)
+        return x, stack(hs), None if c0 is None else stack(cs)
 
-    def _run(self, x, h, c, suffix, backwards):
+    def _run(self, x, h, c, suffix, backwards, sizes):
         """One layer in one direction: (outputs of all steps, last state)."""
         w, b = getattr(self, f"weight_hh{suffix}"), getattr(self, f"bias_hh{suffix}") if self.bias else None
-        inputs = linear(x, getattr(self, f"weight_ih{suffix}"), getattr(self, f"bias_ih{suffix}") if self.bias else None).unbind(0)
+        inputs = linear(x, getattr(self, f"weight_ih{suffix}"), getattr(self, f"bias_ih{suffix}") if self.bias else None)
+        inputs = inputs.unbind(0) if sizes is None else inputs.split(sizes)
         narrower = getattr(self, f"weight_hr{suffix}") if self.proj_size else None
-        outputs = []
+        outputs, first, ended = [], (h, c), []
         for each in reversed(inputs) if backwards else inputs:
+            n = len(each)
+            if n < len(h):             # of packed sequences: those that begin later, or have ended
+                ended.append([None if s is None else s[n:] for s in (h, c)])
+                h, c = [None if s is None else s[:n] for s in (h, c)]
+            elif n > len(h):
+                h, c = [None if s is None else cat([s, f[len(s):n]]) for s, f in zip((h, c), first, strict=True)]
             h, c = _step(self.mode, each, h, c, w, b)
             if narrower is not None:
                 h = linear(h, narrower)
             outputs.append(h)
-        return stack(outputs[::-1] if backwards else outputs), h, c
+        if sizes is None:
+            return stack(outputs[::-1] if backwards else outputs), h, c
+        if not backwards:
+            h, c = [None if s is None else cat([s, *[e[k] for e in reversed(ended)]]) for k, s in enumerate((h, c))]
+        return cat(outputs[::-1] if backwards else outputs), h, c
 
-    def _start(self, x, hx, single):
+    def _start(self, x, n, hx, single):
         """(h, c) of (layers * directions, N, ...); c is None unless the mode is LSTM."""
         many = self.num_layers * (2 if self.bidirectional else 1)
         lstm = self.mode == "LSTM"
-        shapes = [(many, x.shape[1], self.proj_size or self.hidden_size), (many, x.shape[1], self.hidden_size)][:1 + lstm]
+        shapes = [(many, n, self.proj_size or self.hidden_size), (many, n, self.hidden_size)][:1 + lstm]
         if x.shape[0] == 0:
             raise RuntimeError(f"{type(self).__name__}: Expected sequence length to be larger than 0")
         if hx is None:

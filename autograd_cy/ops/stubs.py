@@ -65,8 +65,8 @@ def methods(declared):
 
 def names(declared):
     """Imports of the package's front."""
-    wanted = [row.name for row in rows() if not re.search(rf"\bas {row.name}\b", declared)]
-    wanted += [f"{row.name}_" for row in rows() if row.inputs == ("x",) and row.result == "same"]
+    wanted = [row.name for row in rows()] + [f"{row.name}_" for row in rows() if row.inputs == ("x",) and row.result == "same"]
+    wanted = [name for name in wanted if not re.search(rf"\bas {name}\b", declared)]
     return "from .engine.elementwise import (\n" + "".join(f"    {name} as {name},\n" for name in wanted) + ")\n"
 
 

@@ -1,5 +1,7 @@
 """Schedules of the learning rate: the names and recurrences of torch.optim.lr_scheduler.
 
+Above 500 lines because each schedule is a few lines of its own, and scripts look for all of them here.
+
 Relies on Optimizer (it writes "lr" into the parameter groups, which every step reads anew).  Training loops rely on it.
 Each schedule multiplies the present rate, as PyTorch's do, so that schedules can be chained and rates edited in between.
 """
@@ -337,6 +339,52 @@ class OneCycleLR(LRScheduler):
             if self.cycle_momentum:
                 self._set_momentum(group, self._anneal(group[phase[3]], group[phase[4]], share))
         return rates
+
+
+class CyclicLR(LRScheduler):
+    """Up from base_lr to max_lr in step_size_up steps, down in step_size_down, and again (Smith, 2017); momentum goes the other way.
+
+    mode: how the height of a cycle changes: "triangular" not at all, "triangular2" halved each time, "exp_range" by gamma ** steps; or
+    scale_fn of the cycle's number, or of the steps (scale_mode).
+    """
+
+    def __init__(self, optimizer: Optimizer, base_lr: float | Sequence[float], max_lr: float | Sequence[float], step_size_up: int = 2000,
+                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
+                 scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
+                 base_momentum: float | Sequence[float] = 0.8, max_momentum: float | Sequence[float] = 0.9, last_epoch: int = -1) -> None:
+        if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
+            raise ValueError("mode is invalid and scale_fn is None")
+        if cycle_momentum and "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        self.up, self.length = float(step_size_up), float(step_size_up + (step_size_up if step_size_down is None else step_size_down))
+        self.mode, self.gamma, self.scale_fn, self.cycle_momentum = mode, gamma, scale_fn, cycle_momentum
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.max_lrs = _per_group(max_lr, optimizer, "values for max_lr")
+        self.momenta = list(zip(_per_group(base_momentum, optimizer, "values for base_momentum"),
+                                _per_group(max_momentum, optimizer, "values for max_momentum"), strict=True))
+        if last_epoch == -1:
+            for group, lr in zip(optimizer.param_groups, _per_group(base_lr, optimizer, "values for base_lr"), strict=True):
+                group["initial_lr"] = group["lr"] = lr
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer and the function scale_fn."""
+        return {key: value for key, value in super().state_dict().items() if key != "scale_fn"}
+
+    def _scale(self, x):
+        if self.scale_fn is not None:
+            return self.scale_fn(x)
+        return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1), "exp_range": self.gamma ** x}[self.mode]
+
+    def get_lr(self) -> list[float]:
+        cycle = math.floor(1 + self.last_epoch / self.length)
+        x = 1 + self.last_epoch / self.length - cycle
+        height = x * self.length / self.up if x <= self.up / self.length else (x - 1) / (self.up / self.length - 1)
+        height = max(0, height) * self._scale(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, (low, high) in zip(self.optimizer.param_groups, self.momenta, strict=True):
+                OneCycleLR._set_momentum(group, high - (high - low) * height)
+        return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
 
 class SequentialLR(LRScheduler):

@@ -17,9 +17,10 @@ from autograd_cy.data.loader import (
                                      TensorDataset,
                                      WeightedRandomSampler,
                                      default_collate,
+                                     get_worker_info,
                                      random_split,
 )
 
 __all__ = ["BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler", "Sampler",
            "SequentialSampler", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler",
-           "default_collate", "random_split"]
+           "default_collate", "get_worker_info", "random_split"]

@@ -38,6 +38,14 @@ RECORDED = [
      [0.04, 0.52, 1.0, 0.9504846320135, 0.8117456539498, 0.6112620219363, 0.3887419780637, 0.1882583460502, 0.04951936798653]),
     ("OneCycleLR-linear", lambda S, o: S.OneCycleLR(o, 1.0, None, 5, 2, 0.3, "linear", three_phase=True),
      [0.04, 0.52, 1.0, 0.52, 0.04, 0.0320008, 0.0240016, 0.0160024, 0.0080032]),
+    ("CyclicLR", lambda S, o: S.CyclicLR(o, 0.01, 0.1, 3),
+     [0.01, 0.04, 0.07, 0.1, 0.07, 0.04, 0.01, 0.04, 0.07]),
+    ("CyclicLR", lambda S, o: S.CyclicLR(o, 0.01, 0.1, 2, 3, mode="triangular2", cycle_momentum=False),
+     [0.01, 0.055, 0.1, 0.07, 0.04, 0.01, 0.0325, 0.055, 0.04]),
+    ("CyclicLR", lambda S, o: S.CyclicLR(o, [0.01], [0.1], 2, mode="exp_range", gamma=0.9, base_momentum=0.2, max_momentum=0.6),
+     [0.01, 0.0505, 0.0829, 0.042805, 0.01, 0.03657205, 0.05782969, 0.0315233605, 0.01]),
+    ("CyclicLR", lambda S, o: S.CyclicLR(o, 0.01, 0.1, 2, 1, scale_fn=lambda k: 1 / (1 + k), scale_mode="iterations"),
+     [0.01, 0.0325, 0.04, 0.01, 0.019, 0.025, 0.01, 0.015625, 0.02]),
     ("SequentialLR", lambda S, o: S.SequentialLR(o, [S.LinearLR(o, 0.1, 1.0, 3), S.ExponentialLR(o, 0.9)], [3]),
      [0.01, 0.04, 0.07, 0.1, 0.09, 0.081, 0.0729, 0.06561, 0.059049]),
     ("SequentialLR-constant", lambda S, o: S.SequentialLR(o, [S.ConstantLR(o, 0.1, 20), S.ConstantLR(o, 0.5, 2)], [4]),
@@ -117,6 +125,20 @@ def test_one_cycle_momentum():
         schedule.step()
     with pytest.raises(ValueError, match="total steps"):
         schedule.step()
+
+
+def test_cyclic_momentum():
+    opt = optimizer()
+    schedule = schedules.CyclicLR(opt, 0.01, 0.1, 2, base_momentum=0.6, max_momentum=0.8)
+    momenta = []
+    for _ in range(4):
+        momenta.append(opt.param_groups[0]["momentum"])
+        schedule.step()
+    np.testing.assert_allclose(momenta, [0.8, 0.7, 0.6, 0.7])
+    with pytest.raises(ValueError, match="mode is invalid"):
+        schedules.CyclicLR(opt, 0.01, 0.1, mode="square")
+    with pytest.raises(ValueError, match="momentum"):
+        schedules.CyclicLR(optim.Adagrad([ag.ones(1, requires_grad=True)]), 0.01, 0.1)
 
 
 def test_reduce_on_plateau():

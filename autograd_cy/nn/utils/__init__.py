@@ -1,10 +1,11 @@
-"""Gradient clipping, and parameters as one vector (torch.nn.utils).
+"""Gradient clipping, parameters as one vector, and weights that are computed (torch.nn.utils).
 
 Relies on the engine and on engine/clipping (which clips all gradients in one call).
 Training loops and the SciPy bridge rely on it.
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from autograd_cy.engine import clipping, creation
 from autograd_cy.engine.modes import no_grad
@@ -12,6 +13,18 @@ from autograd_cy.engine.joins import cat
 from autograd_cy.engine.tensor import Tensor
 
 from . import rnn as rnn
+
+if TYPE_CHECKING:
+    from .norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
+
+_COMPUTED = ("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm")
+
+
+def __getattr__(name):
+    if name in _COMPUTED:                      # few scripts need them
+        from . import norms
+        return getattr(norms, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _gradients(parameters):

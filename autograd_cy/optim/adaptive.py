@@ -1,0 +1,203 @@
+"""Adagrad, Adadelta, Adamax, NAdam, RAdam, Rprop and ASGD: equal to those of torch.optim step by step, states and defaults included.
+
+Relies on Optimizer and on operations of tensors; training scripts rely on it. These are written for being there, not for speed: a few
+operations on every parameter, whose count of steps is Python's, so that a captured step can't contain them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from autograd_cy.engine import creation
+from autograd_cy.engine.choose import where
+from autograd_cy.engine.elementwise import maximum
+from autograd_cy.engine.modes import enable_grad, no_grad
+
+from .optimizer import Optimizer, check_execution, check_range
+
+_MESSAGES = {"lr": "learning rate", "eps": "epsilon value"}
+
+
+class _Stepwise(Optimizer):
+    """What these share. `usual`: the options in PyTorch's order with their defaults; `update(p, g, s, o)`: a step of one parameter from
+    its gradient, state and options."""
+
+    usual: dict[str, Any] = {}
+
+    def __init__(self, params, *options, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False, **named) -> None:
+        check_execution(differentiable)
+        names = list(self.usual)
+        if len(options) > len(names) or (set(named) - set(names[len(options):])):
+            raise TypeError(f"{type(self).__name__}: expected options among {', '.join(names)}, each once; got {len(options)} without a "
+                            f"name and {sorted(named)}")
+        chosen = self.usual | dict(zip(names, options, strict=False)) | named
+        super().__init__(params, chosen | {"foreach": foreach, "maximize": maximize, "capturable": capturable,
+                                           "differentiable": differentiable})
+
+    def _check(self, group: dict[str, Any]) -> None:
+        check_range(group, **{k: _MESSAGES.get(k, k + " value") for k, v in self.usual.items() if isinstance(v, (int, float))})
+        for i, beta in enumerate(group.get("betas", ())):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+    @no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; `closure`, if given, is called first and its value returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = -p.grad if group["maximize"] else p.grad.detach()
+                state = self.state[p]
+                if not state:
+                    state["step"] = 0
+                    self._begin(p, state, group)
+                state["step"] += 1
+                if group.get("decoupled_weight_decay"):
+                    p.mul_(1 - group["lr"] * group["weight_decay"])
+                elif group.get("weight_decay"):
+                    g = g.add(p, alpha=group["weight_decay"])
+                self._update(p, g, state, group)
+        return loss
+
+    def _begin(self, p, state, group):
+        for name in self.zeros:
+            state[name] = creation.zeros_like(p)
+
+    zeros: tuple[str, ...] = ()
+
+    def _update(self, p, g, s, o):
+        raise NotImplementedError
+
+
+def _moments(s, g, betas):
+    """The running means of g and its square, as Adam's; and 1 - beta ** step of both."""
+    s["exp_avg"].lerp_(g, 1 - betas[0])
+    s["exp_avg_sq"].mul_(betas[1]).addcmul_(g, g, value=1 - betas[1])
+    return 1 - betas[0] ** s["step"], 1 - betas[1] ** s["step"]
+
+
+class Adagrad(_Stepwise):
+    """p -= lr / (1 + (step - 1) * lr_decay) * g / (sqrt(sum) + eps), with the sum of all g^2 (Duchi et al., 2011)."""
+
+    usual = {"lr": 1e-2, "lr_decay": 0, "weight_decay": 0, "initial_accumulator_value": 0, "eps": 1e-10, "fused": None}
+
+    def _begin(self, p, state, group):
+        state["sum"] = creation.full_like(p, group["initial_accumulator_value"])
+
+    def _update(self, p, g, s, o):
+        s["sum"].addcmul_(g, g)
+        p.addcdiv_(g, s["sum"].sqrt().add_(o["eps"]), value=-o["lr"] / (1 + (s["step"] - 1) * o["lr_decay"]))
+
+
+class Adadelta(_Stepwise):
+    """p -= lr * d with d = sqrt(acc_delta + eps) / sqrt(square_avg + eps) * g, both running means of squares (Zeiler, 2012)."""
+
+    usual = {"lr": 1.0, "rho": 0.9, "eps": 1e-6, "weight_decay": 0}
+    zeros = ("square_avg", "acc_delta")
+
+    def _check(self, group):
+        super()._check(group)
+        if group["rho"] > 1.0:
+            raise ValueError(f"Invalid rho value: {group['rho']}")
+
+    def _update(self, p, g, s, o):
+        s["square_avg"].mul_(o["rho"]).addcmul_(g, g, value=1 - o["rho"])
+        d = (s["acc_delta"] + o["eps"]).sqrt_().div_((s["square_avg"] + o["eps"]).sqrt_()).mul_(g)
+        s["acc_delta"].mul_(o["rho"]).addcmul_(d, d, value=1 - o["rho"])
+        p.add_(d, alpha=-o["lr"])
+
+
+class Adamax(_Stepwise):
+    """p -= lr / (1 - b1^t) * exp_avg / u, with u = max(b2 * u, |g| + eps) (Kingma and Ba, 2015)."""
+
+    usual = {"lr": 2e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}
+    zeros = ("exp_avg", "exp_inf")
+
+    def _update(self, p, g, s, o):
+        b1, b2 = o["betas"]
+        s["exp_avg"].lerp_(g, 1 - b1)
+        s["exp_inf"].copy_(maximum(s["exp_inf"] * b2, g.abs().add_(o["eps"])))
+        p.addcdiv_(s["exp_avg"], s["exp_inf"], value=-o["lr"] / (1 - b1 ** s["step"]))
+
+
+class NAdam(_Stepwise):
+    """Adam with Nesterov's momentum, whose factors grow as b1 * (1 - 0.96^(t * momentum_decay) / 2) (Dozat, 2016)."""
+
+    usual = {"lr": 2e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "momentum_decay": 4e-3, "decoupled_weight_decay": False}
+    zeros = ("exp_avg", "exp_avg_sq")
+
+    def _begin(self, p, state, group):
+        super()._begin(p, state, group)
+        state["mu_product"] = creation.ones(())
+
+    def _update(self, p, g, s, o):
+        mu, following = (o["betas"][0] * (1 - 0.5 * 0.96 ** (t * o["momentum_decay"])) for t in (s["step"], s["step"] + 1))
+        product = float(s["mu_product"].mul_(mu))
+        _, second = _moments(s, g, o["betas"])
+        root = (s["exp_avg_sq"] / second).sqrt_().add_(o["eps"])
+        p.addcdiv_(g, root, value=-o["lr"] * (1 - mu) / (1 - product))
+        p.addcdiv_(s["exp_avg"], root, value=-o["lr"] * following / (1 - product * following))
+
+
+class RAdam(_Stepwise):
+    """Adam whose steps are rectified, or plain momentum while the variance of v is not yet known (Liu et al., 2020)."""
+
+    usual = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "decoupled_weight_decay": False}
+    zeros = ("exp_avg", "exp_avg_sq")
+
+    def _update(self, p, g, s, o):
+        first, second = _moments(s, g, o["betas"])
+        most = 2 / (1 - o["betas"][1]) - 1
+        length = most - 2 * s["step"] * (1 - second) / second
+        step = s["exp_avg"] / first
+        if length > 5:
+            rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
+            step = step * (rectified * second ** 0.5) / s["exp_avg_sq"].sqrt().add_(o["eps"])
+        p.add_(step, alpha=-o["lr"])
+
+
+class Rprop(_Stepwise):
+    """Steps of a size for each element, which grows while the gradient keeps its sign and shrinks when it does not; g counts by its sign
+    only (Riedmiller and Braun, 1993)."""
+
+    usual = {"lr": 1e-2, "etas": (0.5, 1.2), "step_sizes": (1e-6, 50)}
+
+    def _check(self, group):
+        super()._check(group)
+        low, high = group["etas"]
+        if not 0.0 < low < 1.0 < high:
+            raise ValueError(f"Invalid eta values: {low}, {high}")
+
+    def _begin(self, p, state, group):
+        state["prev"] = creation.zeros_like(p)
+        state["step_size"] = creation.full_like(p, group["lr"])
+
+    def _update(self, p, g, s, o):
+        turn = g * s["prev"]
+        size = s["step_size"].mul_(where(turn > 0, o["etas"][1], where(turn < 0, o["etas"][0], 1.0))).clamp_(*o["step_sizes"])
+        g = where(turn < 0, 0, g)
+        p.addcmul_(g.sign(), size, value=-1)
+        s["prev"].copy_(g)
+
+
+class ASGD(_Stepwise):
+    """SGD whose parameters are averaged from step t0 on in the state "ax" (Polyak and Juditsky, 1992)."""
+
+    usual = {"lr": 1e-2, "lambd": 1e-4, "alpha": 0.75, "t0": 1e6, "weight_decay": 0}
+    zeros = ("ax",)
+
+    def _begin(self, p, state, group):
+        state["eta"], state["mu"] = creation.tensor(float(group["lr"])), creation.ones(())
+        super()._begin(p, state, group)
+
+    def _update(self, p, g, s, o):
+        eta, mu = float(s["eta"]), float(s["mu"])
+        p.mul_(1 - o["lambd"] * eta).add_(g, alpha=-eta)
+        s["ax"].add_((p - s["ax"]).mul_(mu))
+        s["eta"].fill_(o["lr"] / (1 + o["lambd"] * o["lr"] * s["step"]) ** o["alpha"])
+        s["mu"].fill_(1 / max(1, s["step"] - o["t0"]))
