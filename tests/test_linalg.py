@@ -364,3 +364,21 @@ def test_pytorch_agrees(name):
     w = random(*a.shape)
     for g, h in zip(ag.autograd.grad((a * T(w)).sum(), ours), torch.autograd.grad((b * torch.tensor(w)).sum(), theirs), strict=True):
         np.testing.assert_allclose(g.numpy(), h.numpy(), 1e-8, 1e-8)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_decompositions_of_what_is_not_finite_end(value, dtype):
+    """LAPACK's iterations for singular values and eigenvectors run for ever on some matrices with infinities."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        a = rng.choice([0, 1, -1e20, 1e30, 9e18, value], (2, 3, 3)).astype(dtype)
+        a[0, 2, 1] = value
+        t = ag.tensor(a)
+        for call in (ag.linalg.svd, ag.linalg.svdvals, ag.linalg.eigh, ag.linalg.eigvalsh, ag.linalg.pinv, lambda t: ag.linalg.lstsq(t, t, driver="gelsd")):
+            with pytest.raises(ag.linalg.LinAlgError):
+                call(t)
+        x = t.clone().requires_grad_()
+        assert ag.autograd.grad(ag.linalg.det(x).sum(), x)[0][0].isnan().any()
+    lower = ag.tensor(np.array([[2, value], [0, 1]], dtype))
+    assert ag.linalg.eigvalsh(lower).tolist() == [1, 2] and ag.linalg.eigvalsh(lower.T, "U").tolist() == [1, 2]

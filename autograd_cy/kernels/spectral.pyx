@@ -2,7 +2,7 @@
 #
 # Relies on lapack (SciPy's LAPACK, and how a routine meets a batch of matrices) and gemm. engine's linear algebra runs them.
 
-from libc.math cimport INFINITY, ceil, fabs, log2
+from libc.math cimport INFINITY, NAN, ceil, fabs, log2
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, memset
 
@@ -94,6 +94,17 @@ cdef void upper(int dtype, int rows, int cols, int ld, const char* src, char* ds
                 (<double*> dst)[i * cols + j] = (<const double*> src)[j * ld + i] if i <= j else 0
 
 
+cdef bint all_finite(int dtype, Py_ssize_t n, const char* x) noexcept nogil:
+    """LAPACK's iterations may never end where an element is infinite."""
+    cdef Py_ssize_t i
+    cdef double v
+    for i in range(n):
+        v = (<const float*> x)[i] if dtype == FLOAT32 else (<const double*> x)[i]
+        if v - v != 0:
+            return False
+    return True
+
+
 cdef Py_ssize_t svd(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """A (m, n), singular values, optional: U and Vh, both; of full size or reduced, as their shapes say."""
     # A row-major is A.T = V S U.T: what LAPACK calls U is Vh row-major, and its V.T is our U.
@@ -128,7 +139,10 @@ cdef Py_ssize_t svd(const Array* arrays, const Py_ssize_t* ints, const double* n
         load(a, i, False, own)
         if job != b"N":
             u, vt = item_of(&arrays[3], 2, i), item_of(&arrays[2], 2, i)
-        (<Gesdd> api[dtype][GESDD])(&job, &n, &m, own, &n, item_of(&arrays[1], 1, i), u, &ldu, vt, &ldvt, own + matrix, &size, iwork, &info)
+        info = -4
+        if all_finite(dtype, <Py_ssize_t> m * n, own):
+            (<Gesdd> api[dtype][GESDD])(&job, &n, &m, own, &n, item_of(&arrays[1], 1, i), u, &ldu, vt, &ldvt, own + matrix, &size, iwork,
+                                        &info)
         if info:
             status = i * (n + 2) + (n + 1 if info < 0 else min(info, n))
             break
@@ -140,7 +154,7 @@ cdef Py_ssize_t eigh(const Array* arrays, const Py_ssize_t* ints, const double* 
     """A (its lower triangle, or the upper), eigenvalues, optional: eigenvectors in columns. ints: upper."""
     cdef const Array* a = &arrays[0]
     cdef int dtype = a.dtype, n = <int> a.shape[a.ndim - 1], info = 0, size = -1, ints_size = -1
-    cdef Py_ssize_t i, item = itemsize_of(dtype), matrix = <Py_ssize_t> n * n * item, status = -1
+    cdef Py_ssize_t i, row, item = itemsize_of(dtype), matrix = <Py_ssize_t> n * n * item, status = -1
     cdef char job = b"V" if arrays[2].data != NULL else b"N"
     cdef char uplo = b"L" if ints[0] else b"U"            # of the transpose
     cdef double query[1]
@@ -159,7 +173,12 @@ cdef Py_ssize_t eigh(const Array* arrays, const Py_ssize_t* ints, const double* 
     iwork = <int*> (own + matrix + <Py_ssize_t> size * item)
     for i in range(batch_of(a, 2)):
         load(a, i, False, own)
-        (<Syevd> api[dtype][SYEVD])(&job, &uplo, &n, own, &n, item_of(&arrays[1], 1, i), own + matrix, &size, iwork, &ints_size, &info)
+        info = 0
+        for row in range(n):                                   # of the triangle that is read
+            if not all_finite(dtype, n - row if ints[0] else row + 1, own + (row * n + (row if ints[0] else 0)) * item):
+                info = -4
+        if info == 0:
+            (<Syevd> api[dtype][SYEVD])(&job, &uplo, &n, own, &n, item_of(&arrays[1], 1, i), own + matrix, &size, iwork, &ints_size, &info)
         if info:
             status = i * (n + 2) + (n + 1 if info < 0 else min(info, n))
             break
@@ -221,7 +240,9 @@ cdef Py_ssize_t lstsq(const Array* arrays, const Py_ssize_t* ints, const double*
             memset(iwork, 0, n * sizeof(int))
             (<Gelsy> api[dtype][GELSY])(&m, &n, &k, own, &m, x, &ldb, iwork, rcond, &rank, work, &size, &info)
         else:
-            (<Gelsd> api[dtype][GELSD])(&m, &n, &k, own, &m, x, &ldb, s, rcond, &rank, work, &size, iwork, &info)
+            info = -4
+            if all_finite(dtype, <Py_ssize_t> m * n, own) and all_finite(dtype, <Py_ssize_t> ldb * k, x):
+                (<Gelsd> api[dtype][GELSD])(&m, &n, &k, own, &m, x, &ldb, s, rcond, &rank, work, &size, iwork, &info)
             if arrays[4].data != NULL:
                 memcpy(item_of(&arrays[4], 1, i), s, least * item)
         if info:
@@ -396,6 +417,9 @@ cdef Py_ssize_t cofactors(const Array* arrays, const Py_ssize_t* ints, const dou
             scale_rows(dtype, n, NULL, det, x)
             continue
         load(a, i, False, own)                                      # A.T = V S U.T by columns
+        if not all_finite(dtype, <Py_ssize_t> n * n, own):
+            fill(dtype, <Py_ssize_t> n * n, x, NAN)
+            continue
         (<Gesdd> api[dtype][GESDD])(&job, &n, &n, own, &n, s, own + bytes_, &n, own + 2 * bytes_, &n, work, &size, iwork, &info)
         # row-major: own + bytes_ is Vh, own + 2 bytes_ is U
         sign = 1
