@@ -5,6 +5,7 @@ Whatever the engine has with the same signature is its own function here, not a 
 """
 
 from autograd_cy.array.dtypes import int64
+from autograd_cy.array.errors import BoundsError
 from autograd_cy.engine import creation
 from autograd_cy.engine.convolve import (
     conv1d,
@@ -179,7 +180,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
         picked = rows.gather(1, index.unsqueeze(1)).squeeze(1)
     except IndexError:
         wrong = counts & ((flat < 0) | (flat >= classes))
-        raise IndexError(f"nll_loss: target {int(flat[wrong][0])} is out of range for {classes} classes") from None
+        raise BoundsError(f"nll_loss: target {int(flat[wrong][0])} is out of range for {classes} classes") from None
     scale = counts.to(input.dtype) if weight is None else counts.to(input.dtype) * weight[index]
     # where, not a product: an ignored row may hold an infinity.
     losses = where(counts, -picked * scale, creation.zeros_like(scale))
