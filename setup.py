@@ -118,14 +118,14 @@ BASE_LEVEL = ["-Os"] if X86 else None
 PROBES = "--inplace" in sys.argv
 # These take arguments from Python and objects that may be None where a Tensor should be; the others trust what these pass on.
 CAREFUL = {f"autograd_cy.{name}" for name in (
-    "_calls", "_reductions", "_selections", "_views", "_walks", "engine.elementwise", "engine.linear_algebra")}
+    "_calls", "_reductions", "_selections", "_views", "engine.elementwise", "engine.function", "engine.linear_algebra")}
 # They write sources and stubs.
 NOT_INSTALLED = {"autograd_cy.ops.wrappers", "autograd_cy.ops.stubs"}
 # 5 % of a module; there is nothing to vectorise in these.
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
 # Mostly checks of arguments around calls that take a microsecond: -Os makes them a third smaller and 5 to 10 % slower than -O2.
 COLD = {f"autograd_cy.{name}" for name in (
-    "_calls", "_capture", "_lapack", "_selections", "_walks", "engine.elementwise", "engine.linear_algebra", "kernels.table",
+    "_calls", "_capture", "_lapack", "_selections", "engine.elementwise", "engine.function", "engine.linear_algebra", "kernels.table",
     "kernels._probe", "kernels._probe_strided")}
 # Cython's shortcuts that save nanoseconds and are written out wherever they are used: remembered globals, bound methods taken apart, digits
 # of integers. Of cold and warm modules a sixteenth.
