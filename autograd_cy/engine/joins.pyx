@@ -9,8 +9,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, shape_tuple,
-    strides_of,
+    Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.gradients cimport backwards, fit
 from autograd_cy.engine.modes cimport grad_enabled
@@ -419,11 +418,10 @@ def chunk(x, Py_ssize_t chunks, dim=0):
     """At most `chunks` views of equal size along dim (the last may be smaller)."""
     cdef Tensor a = need_tensor(x, "chunk")
     cdef int axis = cut_axis(a, dim, "chunk")
-    cdef Py_ssize_t n = a.layout.dims[axis], count = chunks, size
-    if count < 1:
-        raise ShapeError(f"chunk: expected at least 1 chunk, got {count}")
-    size = (n - 1) // count + 1 if n else 0
-    return by_number(a, (n - 1) // size + 1 if n else count, size, 0, axis)
+    cdef Py_ssize_t n = a.layout.dims[axis], size = (n - 1) // max(chunks, 1) + 1 if n else 0
+    if chunks < 1:
+        raise ShapeError(f"chunk: expected at least 1 chunk, got {chunks}")
+    return by_number(a, (n - 1) // size + 1 if n else chunks, size, 0, axis)
 
 
 def tensor_split(input, indices_or_sections, dim=0):
@@ -433,8 +431,7 @@ def tensor_split(input, indices_or_sections, dim=0):
     cdef int axis = cut_axis(x, dim, "tensor_split")
     cdef Py_ssize_t size = x.layout.dims[axis], sections, start = 0, place
     cdef object given = indices_or_sections
-    cdef list sizes = []
-    cdef list parts = []
+    cdef list sizes = [], parts = []
     if isinstance(given, Tensor):
         if given.ndim > 1 or given.dtype.name != "int64":
             raise RuntimeError(f"tensor_split: expected int64 in at most 1 dimension, got {given.dtype} of shape {given.shape}")
@@ -444,8 +441,7 @@ def tensor_split(input, indices_or_sections, dim=0):
         if sections < 1:
             raise RuntimeError(f"tensor_split: expected at least 1 section, got {sections}")
         return by_number(x, sections, size // sections, size % sections, axis)
-    given = (*given, size)
-    for at in given:
+    for at in (*given, size):
         place = max(min(PyNumber_AsSsize_t(at, NULL), size), -size)
         unmoved(before, "tensor_split")
         place += size if place < 0 else 0
