@@ -120,7 +120,7 @@ PROBES = "--inplace" in sys.argv
 CAREFUL = {f"autograd_cy.{name}" for name in (
     "_calls", "_reductions", "_selections", "_views", "engine.elementwise", "engine.function", "engine.linear_algebra")}
 # They write sources and stubs.
-NOT_INSTALLED = {"autograd_cy.ops.wrappers", "autograd_cy.ops.stubs"}
+NOT_INSTALLED = {f"autograd_cy.ops.{name}" for name in ("codegen", "wrappers", "stubs")}
 # 5 % of a module; there is nothing to vectorise in these.
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
 # Mostly checks of arguments around calls that take a microsecond: -Os makes them a third smaller and 5 to 10 % slower than -O2.
