@@ -30,6 +30,7 @@ from Cython import __version__ as CYTHON
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.modified import newer_group
 
 ROOT = Path(__file__).parent
@@ -117,12 +118,14 @@ BASE_LEVEL = ["-Os"] if X86 else None
 PROBES = "--inplace" in sys.argv
 # These take arguments from Python and objects that may be None where a Tensor should be; the others trust what these pass on.
 CAREFUL = {f"autograd_cy.{name}" for name in (
-    "_calls", "_reductions", "_selections", "_views", "_walks", "engine.elementwise", "engine.linear_algebra")}
+    "_calls", "_reductions", "_selections", "_views", "engine.elementwise", "engine.function", "engine.linear_algebra")}
+# They write sources and stubs.
+NOT_INSTALLED = {f"autograd_cy.ops.{name}" for name in ("codegen", "wrappers", "stubs")}
 # 5 % of a module; there is nothing to vectorise in these.
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
 # Mostly checks of arguments around calls that take a microsecond: -Os makes them a third smaller and 5 to 10 % slower than -O2.
 COLD = {f"autograd_cy.{name}" for name in (
-    "_calls", "_capture", "_lapack", "_selections", "_walks", "engine.elementwise", "engine.linear_algebra", "kernels.table",
+    "_calls", "_capture", "_lapack", "_selections", "engine.elementwise", "engine.function", "engine.linear_algebra", "kernels.table",
     "kernels._probe", "kernels._probe_strided")}
 # Cython's shortcuts that save nanoseconds and are written out wherever they are used: remembered globals, bound methods taken apart, digits
 # of integers. Of cold and warm modules a sixteenth.
@@ -223,6 +226,13 @@ class Library(Extension):
         return "PyInit_" + part.name.replace(".", "__")
 
 
+class InstalledModules(build_py):
+    """All modules but those that only a source tree needs."""
+
+    def find_package_modules(self, package, directory):
+        return [found for found in super().find_package_modules(package, directory) if f"{package}.{found[1]}" not in NOT_INSTALLED]
+
+
 class BuildLibraries(build_ext):
     """Compiles the parts of libraries, those that changed and several at a time."""
 
@@ -257,4 +267,5 @@ libraries = []
 for level in LEVELS:
     libraries.append(Library(f"autograd_cy.kernels._{level}", [m for m in modules if m.name.startswith(f"autograd_cy.kernels._{level}_")]))
     modules = [m for m in modules if m not in libraries[-1].parts]
-setup(ext_modules=[Library("autograd_cy._compiled", modules, WHOLE), *libraries], cmdclass={"build_ext": BuildLibraries})
+setup(ext_modules=[Library("autograd_cy._compiled", modules, WHOLE), *libraries],
+      cmdclass={"build_ext": BuildLibraries, "build_py": InstalledModules})

@@ -22,13 +22,14 @@ a = ag.rand(4, 4) + .1; v = ag.rand(8).requires_grad_(); b4 = ag.rand(4); c = ag
 i = ag.tensor([2, 0, 1]); I = ag.tensor([[0, 1, 2, 3]]); classes = ag.tensor([0, 1, 2, 3]); i64 = ag.arange(16).reshape(4, 4)
 cond = a > .5; m = (ag.rand(3, 3) + ag.eye(3) * 3).requires_grad_(); spd = (m @ m.t()).detach().requires_grad_()
 net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2), nn.Sigmoid())
+mse, cross_entropy, bce = nn.MSELoss(), nn.CrossEntropyLoss(), nn.BCEWithLogitsLoss()
 optimizers = [optim.SGD(net.parameters(), lr=.1), optim.SGD(net.parameters(), lr=.1, momentum=.9), optim.Adam(net.parameters()),
               optim.AdamW(net.parameters()), optim.RMSprop(net.parameters())]
 target = ag.rand(4, 2)
 def train():
     for optimizer in optimizers:
         optimizer.zero_grad()
-        loss = F.mse_loss(net(a), target)
+        loss = mse(net(a), target) + cross_entropy(x, classes) + bce(x, a)
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1.)
         optimizer.step()

@@ -78,7 +78,8 @@ LAYERS = {
     "Dropout1d": lambda: Shaped(nn.Dropout1d(0.4), 2, 3, 4), "Dropout2d": lambda: Shaped(nn.Dropout2d(0.4), 3, 2, 2, 2),
     "Dropout3d": lambda: Shaped(nn.Dropout3d(0.4), 3, 1, 2, 2, 2), "Dropout1d inplace": lambda: nn.Dropout1d(0.4, inplace=True),
     "AlphaDropout": lambda: nn.AlphaDropout(0.3), "FeatureAlphaDropout": lambda: Shaped(nn.FeatureAlphaDropout(0.3), 2, 3, 4),
-    "Embedding": lambda: Looked(nn.Embedding(5, 4)), "EmbeddingBag": lambda: Bagged(), "Unflatten": lambda: nn.Unflatten(1, (2, 2)), "Softmax2d": lambda: Shaped(nn.Softmax2d(), 3, 2, 2, 2),
+    "Embedding": lambda: Looked(nn.Embedding(5, 4)), "EmbeddingBag": lambda: Bagged(nn.EmbeddingBag(5, 4)),
+    "Unflatten": lambda: nn.Unflatten(1, (2, 2)), "Softmax2d": lambda: Shaped(nn.Softmax2d(), 3, 2, 2, 2),
     "PairwiseDistance": lambda: Pairs(nn.PairwiseDistance()), "CosineSimilarity": lambda: Pairs(nn.CosineSimilarity()),
     "ParameterDict": lambda: Weights({"w": nn.Parameter(ag.randn(4, 4)), "b": nn.Parameter(ag.randn(4))}),
     "RNN": lambda: First(nn.RNN(4, 3, 2)), "GRU": lambda: First(nn.GRU(4, 3, bidirectional=True)), "RNNCell": lambda: nn.RNNCell(4, 3),
@@ -186,12 +187,8 @@ class Looked(nn.Module):
         return self.table((x[:, 0] > 0).long()) * x
 
 
-class Bagged(nn.Module):
-    """A mean of vectors, of those that the signs of x name."""
-
-    def __init__(self):
-        super().__init__()
-        self.table = nn.EmbeddingBag(2, 4)
+class Bagged(Looked):
+    """The means of a table's vectors, as many as x has columns."""
 
     def forward(self, x):
         return self.table((x > 0).long()) * x

@@ -1,6 +1,7 @@
 # Joining and cutting: cat, stack and what is made of them; split, chunk, unbind; tensors brought to more dimensions, or to one shape.
 #
 # Relies on array, shape, record. methods.py puts some functions into Tensor; rules call cat, stack, pieces, unbind.
+# A little more than 500 lines, as joining and cutting are each other's gradients.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF

@@ -12,7 +12,7 @@ cdef object made_of(Tensor x, object out, int row, int n, const Py_ssize_t* ints
 cdef object view_with(Tensor x, Layout* layout, char* data, int row, tuple attrs)
 cdef object reshape_to(Tensor x, int ndim, const Py_ssize_t* shape)
 cdef object transposed(Tensor x, int a, int b)
-# Python's numbers as C's; RuntimeError where one changes what it is about while it is read (`unmoved`, with `operators.exchanges` as it was).
+# Python's numbers as C's; RuntimeError where one changes what it is about while it is read (`operators.exchanges` tells).
 cdef int unmoved(unsigned long long before, str name) except -1
 cdef Py_ssize_t integer(object value, str what, str name) except? -1
 cdef bint truth(object value, str name) except -1

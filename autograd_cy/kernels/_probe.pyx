@@ -1,10 +1,11 @@
 # A probe for the tests: plain functions that call raw kernels through K on addresses (ndarray.ctypes.data) and lists.
 #
-# Relies on table.K, filled by kernels/__init__.py.  Only tests/kernels relies on it; nothing checks its arguments.
+# Relies on gemm and on table.K, filled by kernels/__init__.py.  Only tests/kernels relies on it; nothing checks its arguments.
 
 import time
 
 from autograd_cy.array.dtype cimport MAX_NDIM
+from autograd_cy.kernels.gemm cimport batched_gemm, bind_blas, blas_gemm
 from autograd_cy.kernels.table cimport K, AdamNumbers, Moments
 
 
@@ -76,3 +77,30 @@ def rmsprop(int dtype, Py_ssize_t n, size_t p, size_t g, size_t square_avg, size
 
 def outside_unit(int dtype, Py_ssize_t n, size_t x):
     return K.outside_unit(dtype, n, <const char*> x)
+
+
+def gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
+         Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t batch=1, Py_ssize_t a_batch_stride=0,
+         Py_ssize_t b_batch_stride=0, Py_ssize_t c_batch_stride=0):
+    """batched_gemm on memory addresses, unchecked."""
+    batched_gemm(dtype, ta, tb, batch, m, n, k, <const char*>a, lda, a_batch_stride, <const char*>b, ldb, b_batch_stride,
+                 <char*>c, ldc, c_batch_stride)
+
+
+def small_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
+               Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t repeat=1):
+    """The small kernel itself, `repeat` times."""
+    cdef Py_ssize_t _t
+    with nogil:
+        for _t in range(repeat):
+            K.small_gemm(dtype, ta, tb, m, n, k, <const char*>a, lda, <const char*>b, ldb, <char*>c, ldc)
+
+
+def blas(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
+         Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t repeat=1):
+    """SciPy's BLAS, `repeat` times."""
+    cdef Py_ssize_t _t
+    bind_blas()
+    with nogil:
+        for _t in range(repeat):
+            blas_gemm(dtype, ta, tb, m, n, k, <const char*>a, lda, <const char*>b, ldb, <char*>c, ldc)

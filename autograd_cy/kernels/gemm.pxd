@@ -19,6 +19,8 @@ cdef int batched_gemm(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t 
 
 # The two halves of batched_gemm, for whoever plans first and runs later without the GIL: bind where needs_blas says so, then run.
 cdef int bind_blas() except -1
+cdef void blas_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
+                    const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) noexcept nogil
 cdef bint needs_blas(int dtype, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k) noexcept nogil
 cdef void gemm_run(int dtype, bint ta, bint tb, Py_ssize_t batch, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
                    const char* a, Py_ssize_t lda, Py_ssize_t a_batch_stride, const char* b, Py_ssize_t ldb,

@@ -189,31 +189,3 @@ cdef void int_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_s
         int_product(m, n, k, <const unsigned int*>a, am, ak, <const unsigned int*>b, bk, bn, <unsigned int*>c, ldc)
     else:
         int_product(m, n, k, <const unsigned char*>a, am, ak, <const unsigned char*>b, bk, bn, <unsigned char*>c, ldc)
-
-
-def _call_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
-               Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t batch=1, Py_ssize_t a_batch_stride=0,
-               Py_ssize_t b_batch_stride=0, Py_ssize_t c_batch_stride=0):
-    """For tests and measurements: batched_gemm on memory addresses, unchecked."""
-    batched_gemm(dtype, ta, tb, batch, m, n, k, <const char*>a, lda, a_batch_stride, <const char*>b, ldb, b_batch_stride,
-                 <char*>c, ldc, c_batch_stride)
-
-
-def _call_small(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
-                Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t repeat=1):
-    """For tests and measurements: the small kernel itself, `repeat` times."""
-    cdef Py_ssize_t _t
-    with nogil:
-        for _t in range(repeat):
-            K.small_gemm(dtype, ta, tb, m, n, k, <const char*>a, lda, <const char*>b, ldb, <char*>c, ldc)
-
-
-def _call_blas(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, size_t a, Py_ssize_t lda, size_t b,
-               Py_ssize_t ldb, size_t c, Py_ssize_t ldc, Py_ssize_t repeat=1):
-    """For tests and measurements: SciPy's BLAS, `repeat` times."""
-    cdef Py_ssize_t _t
-    if sgemm == NULL:
-        bind_blas()
-    with nogil:
-        for _t in range(repeat):
-            blas_gemm(dtype, ta, tb, m, n, k, <const char*>a, lda, <const char*>b, ldb, <char*>c, ldc)

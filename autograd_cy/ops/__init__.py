@@ -25,8 +25,8 @@ def is_identity(row, name):
 
 def is_masked(row, name):
     """Whether the derivative for input `name` is forced to 0 where g is 0 and the formula gives NaN."""
-    from . import codegen     # evaluates the rule on symbols: not at import
-    return codegen.is_masked(row, name)
+    from . import formulas     # evaluates the rule on symbols: not at import
+    return formulas.is_masked(row, name)
 
 
 __all__ = ["LOOP_IDS", "Row", "TABLE", "is_identity", "is_masked", "loop_id"]

@@ -1,6 +1,6 @@
 """Chains: neighbouring cheap maps of a fused group that run on values in registers, without a trip to memory between them.
 
-Relies on codegen.py (the formulas) and the table. codegen writes what `source` returns into the loops of floats; graph/lowering.py asks
+Relies on formulas.py and the table. codegen writes what `source` returns into the loops of floats; graph/lowering.py asks
 `action_of` which maps can be part of a chain.
 
 A loop of one cheap operation is bound by its loads and stores: 35 ns per 1024 float32 and map from the first-level cache. A chain
@@ -11,7 +11,7 @@ The operations are those of the loops in their order, so the bits are the same.
 
 from functools import cache
 
-from .codegen import FLOATS, formula
+from .formulas import FLOATS, formula
 from .symbols import Expression, Symbol
 from .table import TABLE
 

@@ -1,6 +1,6 @@
 """From the table's elementwise rows to typed Cython loops.
 
-Relies on symbols.py and the table. setup.py writes what `float_loops` and `integer_loops` return into the build directory and
+Relies on symbols.py, formulas.py and the table. setup.py writes what `float_loops` and `integer_loops` return into the build directory and
 compiles it. `python -m autograd_cy.ops.codegen [row]` prints the source.
 
 For every elementwise row there is a loop of the forward formula and one for each derivative, for each dtype and for up to three
@@ -11,13 +11,10 @@ are compiled for whole vectors only (kernels/padding.h). That made the loops les
 
 from functools import cache
 
+from .formulas import DTYPES, FLOATS, formula
 from .symbols import Expression, Symbol
 from .table import TABLE
 
-# code, C type, suffix of the vecmath functions
-DTYPES = (("float32", "float", "f32"), ("float64", "double", "f64"), ("int64", "int64_t", "i64"), ("int32", "int32_t", "i32"),
-          ("uint8", "uint8_t", "u8"), ("bool", "uint8_t", "b8"))
-FLOATS = DTYPES[:2]
 _BY_KIND = {"float": DTYPES[:2], "number": DTYPES[:5], "integer": DTYPES[2:5], "integral": DTYPES[2:], "all": DTYPES}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _MATH = ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan",
@@ -56,42 +53,11 @@ class Loop:
         return (0, 1, 2) if len(self.inputs) == 2 and len(self.row.inputs) > 1 and not self.row.types else (0, 2)
 
 
-def needs_mask(expression, names):
-    """Whether g = 0 could meet an infinite factor: g is multiplied or divided by something that depends on the data."""
-    if not isinstance(expression, Expression) or not expression.args:
-        return False
-    if expression.name in ("mul", "div") and any(depends(a, names) for a in expression.args):
-        return True
-    return any(needs_mask(a, names) for a in expression.args)
-
-
 def is_long(expression):
     """Whether the formula holds a function of many instructions: a polynomial, or a call into the C library."""
     if not isinstance(expression, Expression):
         return False
     return expression.name in {*_MATH, *_MATH2} - _CHEAP or any(map(is_long, expression.args))
-
-
-def depends(expression, names):
-    if isinstance(expression, Symbol):
-        return expression.name in names
-    return isinstance(expression, Expression) and any(depends(a, names) for a in expression.args)
-
-
-def is_masked(row, name):
-    """Whether the derivative for input `name` is forced to 0 where g is 0 and the formula gives NaN."""
-    expression = row.rules[name](*map(Symbol, row.parameters(name)))
-    return needs_mask(expression, set(row.rule_inputs(name)) - {"g"})
-
-
-def formula(row, name):
-    """(inputs, expression) of the forward loop (name None) or of the derivative for input `name`."""
-    if name is None:
-        return row.inputs, row.forward(*map(Symbol, (*row.inputs, *row.attrs)))
-    expression = row.rules[name](*map(Symbol, row.parameters(name)))
-    if is_masked(row, name):
-        expression = Expression("masked", Symbol("g"), expression)
-    return row.rule_inputs(name), expression
 
 
 def loops():

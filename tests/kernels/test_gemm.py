@@ -1,6 +1,6 @@
 """Matrix products against NumPy, for every kind of transposition, odd shapes, long rows, and each instruction-set level.
 
-Relies on kernels.gemm (its entries that take memory addresses).  Run as a script, it checks the small products at the level
+Relies on kernels._probe (its entries that take memory addresses).  Run as a script, it checks the small products at the level
 that AUTOGRAD_CY_LEVEL names, which is how the tests reach levels other than the one in use.
 """
 
@@ -18,7 +18,9 @@ import pytest
 
 from autograd_cy import kernels
 from autograd_cy.kernels import LEVELS, table
-from autograd_cy.kernels.gemm import _call_blas, _call_gemm, _call_small, get_num_threads, set_num_threads
+from autograd_cy.kernels.gemm import get_num_threads, set_num_threads
+
+_probe = pytest.importorskip("autograd_cy.kernels._probe", reason="built in place only", exc_type=ImportError)
 
 CODES = {"float32": 0, "float64": 1, "int64": 2, "int32": 3, "uint8": 4}
 FLAGS = list(itertools.product((False, True), repeat=2))
@@ -61,7 +63,7 @@ def check(call, dtype, ta, tb, m, n, k, extra, rng):
     assert np.array_equal(c_memory[gap], np.full(gap.sum(), fill, dtype), equal_nan=floating), "gap overwritten: " + where
 
 
-def check_small(dtype, call=_call_small):
+def check_small(dtype, call=_probe.small_gemm):
     rng = np.random.default_rng(0)
     for (ta, tb), extra in itertools.product(FLAGS, (0, 3)):
         for m, n, k in [*itertools.product(SIZES, SIZES, SIZES), *MORE_SHAPES]:
@@ -100,7 +102,7 @@ def check_at_the_edge_of_memory():
             lds = (m if ta else k, k if tb else n, n)
             for at_end in (False, True):
                 places = [end - length if at_end else start for (_, start, end), length in zip(maps, lengths, strict=True)]
-                _call_small(dtype, ta, tb, m, n, k, *itertools.chain.from_iterable(zip(places, lds, strict=True)))
+                _probe.small_gemm(dtype, ta, tb, m, n, k, *itertools.chain.from_iterable(zip(places, lds, strict=True)))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="guards memory with mprotect")
@@ -115,8 +117,8 @@ def test_large_products(dtype, ta, tb):
     rng = np.random.default_rng(1)
     for m, n, k in [(200, 130, 170), (300, 1, 9000), (1, 300, 9000), (2000, 1100, 1), (130, 4, 6000)]:
         for extra in (0, 5):
-            check(_call_gemm, dtype, ta, tb, m, n, k, extra, rng)
-            check(_call_blas, dtype, ta, tb, m, n, k, extra, rng)
+            check(_probe.gemm, dtype, ta, tb, m, n, k, extra, rng)
+            check(_probe.blas, dtype, ta, tb, m, n, k, extra, rng)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
@@ -124,14 +126,14 @@ def test_integer_products(dtype):
     rng = np.random.default_rng(2)
     for (ta, tb), extra in itertools.product(FLAGS, (0, 2)):
         for m, n, k in itertools.product((0, 1, 3, 10), (0, 1, 4, 17), (0, 1, 5, 16)):
-            check(_call_gemm, dtype, ta, tb, m, n, k, extra, rng)
+            check(_probe.gemm, dtype, ta, tb, m, n, k, extra, rng)
 
 
 def test_integer_products_wrap():
     a = np.array([[2**62, 2**62]], "i8")
     b = np.array([[2], [3]], "i8")
     c = np.zeros((1, 1), "i8")
-    _call_gemm(CODES["int64"], False, False, 1, 1, 2, a.ctypes.data, 2, b.ctypes.data, 1, c.ctypes.data, 1)
+    _probe.gemm(CODES["int64"], False, False, 1, 1, 2, a.ctypes.data, 2, b.ctypes.data, 1, c.ctypes.data, 1)
     assert c[0, 0] == (5 * 2**62 + 2**63) % 2**64 - 2**63
 
 
@@ -143,7 +145,7 @@ def test_batched_products(dtype, m, n, k):
     a = rng.integers(-5, 5, (batch, m, k)).astype(dtype)
     b = rng.integers(-5, 5, (n, k)).astype(dtype)      # one matrix, transposed, for the whole batch
     c = np.full((batch, m, n), 9, dtype)
-    _call_gemm(CODES[dtype], False, True, m, n, k, a.ctypes.data, k, b.ctypes.data, k, c.ctypes.data, n, batch, m * k, 0, m * n)
+    _probe.gemm(CODES[dtype], False, True, m, n, k, a.ctypes.data, k, b.ctypes.data, k, c.ctypes.data, n, batch, m * k, 0, m * n)
     assert np.array_equal(c, a @ b.T)
 
 
@@ -152,7 +154,7 @@ def test_row_stride_of_a_single_row_may_be_anything():
     for n, k in [(5, 7), (2000, 1500)]:
         a, b = rng.uniform(size=k), rng.uniform(size=(k, n))
         c = np.empty(n)
-        _call_gemm(CODES["float64"], False, False, 1, n, k, a.ctypes.data, 1, b.ctypes.data, n, c.ctypes.data, 1)
+        _probe.gemm(CODES["float64"], False, False, 1, n, k, a.ctypes.data, 1, b.ctypes.data, n, c.ctypes.data, 1)
         assert np.allclose(c, a @ b, rtol=1e-12)
 
 
@@ -161,13 +163,13 @@ def test_infinities_and_nans_stay_in_their_row():
     a[7, 1], a[9, 2] = np.inf, np.nan
     b = np.ones((3, 3), "f4")
     c = np.empty((20, 3), "f4")
-    _call_gemm(0, False, False, 20, 3, 3, a.ctypes.data, 3, b.ctypes.data, 3, c.ctypes.data, 3)
+    _probe.gemm(0, False, False, 20, 3, 3, a.ctypes.data, 3, b.ctypes.data, 3, c.ctypes.data, 3)
     assert np.array_equal(c, np.repeat(a.sum(1, keepdims=True), 3, 1), equal_nan=True)
 
 
 def test_unknown_dtype():
     with pytest.raises(TypeError, match="matmul"):
-        _call_gemm(5, False, False, 1, 1, 1, 0, 1, 0, 1, 0, 1)
+        _probe.gemm(5, False, False, 1, 1, 1, 0, 1, 0, 1, 0, 1)
 
 
 def test_threads():
@@ -191,7 +193,7 @@ def test_products_in_threads_with_small_stacks():
     def work():
         for _ in range(50):
             c = np.empty((60, 50), "f4")
-            _call_gemm(0, False, True, 60, 50, 70, a.ctypes.data, 70, b.ctypes.data, 70, c.ctypes.data, 50)
+            _probe.gemm(0, False, True, 60, 50, 70, a.ctypes.data, 70, b.ctypes.data, 70, c.ctypes.data, 50)
             results.append(np.allclose(c, expected, rtol=1e-5))
 
     size = threading.stack_size(64 * 1024)

@@ -26,7 +26,7 @@ def not_zero(c):
 
 
 def finite(c):
-    """Whether c times a zero gradient is 0: nothing is left for the mask of a derivative to do (see ops/codegen.py)."""
+    """Whether c times a zero gradient is 0: nothing is left for the mask of a derivative to do (see ops/formulas.py)."""
     return isfinite(c)
 
 
