@@ -118,6 +118,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     the batch's mean and unbiased variance, in place; else they are the running ones. Raises ValueError for one value per channel in
     training, RuntimeError where shapes do not fit.
     """
+    training = bool(training)                  # before shapes are looked at: it may change them
     x = need_float(input, "batch_norm")
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: expected an input of at least 2 dimensions, but got input of shape {list(x.shape)}")
@@ -215,6 +216,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
                   bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """As batch_norm for each example of (N, C, ...) by itself; the running statistics take over the examples' means."""
+    use_input_stats = bool(use_input_stats)
     x = need_float(input, "instance_norm")
     if x.ndim < 2:
         raise ShapeError(f"instance_norm: expected an input of at least 2 dimensions, but got input of shape {list(x.shape)}")

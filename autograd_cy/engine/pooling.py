@@ -7,6 +7,7 @@ call the rows.
 """
 
 from functools import lru_cache
+from operator import index
 
 from ..array.dtypes import int64
 from ..array.errors import ShapeError
@@ -104,6 +105,7 @@ def _geometry(shape, kernel, stride, padding, dilation, ceil_mode, d, name):
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}: expected input to be a Tensor, but got {type(x).__name__}")
+    ceil_mode, return_indices = bool(ceil_mode), bool(return_indices)            # before x is looked at: it may change x
     if x.dtype.name == "bool":
         raise RuntimeError(f"{name}: not implemented for bool tensors")
     x, single = batched(x, d, name)
@@ -144,11 +146,12 @@ def max_pool3d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, c
 
 
 def _average(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor, d, name):
+    ceil_mode, count_include_pad, divisor = bool(ceil_mode), bool(count_include_pad), None if divisor is None else index(divisor)
     x, single = batched(need_float(x, name), d, name)
     if divisor == 0:
         raise RuntimeError(f"{name}: divisor must be not zero")
     geometry, places = _windows(x, kernel_size, stride, padding, 1, ceil_mode, d, name)
-    out = _average_windows(x, (*geometry, 0, int(bool(count_include_pad)), divisor or 0), (*x.shape[:2], *places))
+    out = _average_windows(x, (*geometry, 0, int(count_include_pad), divisor or 0), (*x.shape[:2], *places))
     return out.squeeze(0) if single else out
 
 
@@ -210,6 +213,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size) -> Tensor:
 
 
 def _adaptive_max(x, output_size, return_indices, d, name):
+    return_indices = bool(return_indices)
     x, single, geometry, size = _adaptive(need_float(x, name), output_size, d, name)
     return _max_result(x, geometry, size, single, return_indices)
 

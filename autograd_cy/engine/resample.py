@@ -60,7 +60,7 @@ def _wanted(input, size, scale_factor, recompute):
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
         return [int(v) for v in values], None
     sizes = [math.floor(n * float(v)) for n, v in zip(input.shape[2:], values, strict=True)]
-    return sizes, None if recompute else values
+    return sizes, None if recompute else [float(v) for v in values]
 
 
 def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None,
@@ -72,6 +72,7 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     NotImplementedError where arguments do not fit; antialias is not implemented.
     """
     need_float(input, "interpolate")
+    align_corners, antialias = None if align_corners is None else bool(align_corners), bool(antialias)
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
