@@ -13,32 +13,42 @@ from . import _compiled
 DIRECTORY = os.path.dirname(__file__) + os.sep           # of the package: what its frames' filenames begin with
 _where: dict = {}       # full name of a module or of a part -> its library, the module's name
 _parts: dict = {}       # name of a merged module -> names of its parts
+_ITS_OWN = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__", "__builtins__", "__test__"}      # of every module
+
+
+class _Part(type(sys)):
+    """A merged module under the name of one of its parts: it has the same names, and what is set here is set there."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name not in _ITS_OWN:
+            setattr(sys.modules[_where[self.__name__][1]], name, value)
+
+
+def _fill(part, module):
+    vars(part).update({name: value for name, value in vars(module).items() if name not in _ITS_OWN})
 
 
 class _Merged:
-    """The loader of a module of several parts, or of one of these by its own name: that is the same module."""
+    """The loader of a module of several parts, and of its parts."""
 
     def __init__(self, library, module):
         self.library, self.module = library, module
 
     def create_module(self, spec):
-        if spec.name == self.module:
-            return self.library.create_module(spec)
-        __import__(self.module)
-        module = sys.modules[self.module]
-        self.spec = module.__spec__
-        return module
+        return self.library.create_module(spec) if spec.name == self.module else _Part(spec.name)
 
     def exec_module(self, module):
-        if module.__spec__.name != self.module:
-            module.__spec__ = self.spec              # importing a part has put its own there
+        if module.__name__ != self.module:
+            __import__(self.module)
+            _fill(module, sys.modules[self.module])
             return
         self.library.exec_module(module)
         for name in _parts[self.module]:             # here rather than one by one as they are asked for, which takes longer
             package, _, last = name.rpartition(".")
             if package in sys.modules:
-                sys.modules[name] = module
-                setattr(sys.modules[package], last, module)
+                _fill(sys.modules.setdefault(name, _Part(name)), module)
+                setattr(sys.modules[package], last, sys.modules[name])
 
 
 class _Finder:

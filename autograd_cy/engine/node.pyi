@@ -11,8 +11,6 @@ from ..array.dtypes import DType
 from .handles import RemovableHandle
 from .tensor import Tensor
 
-CUSTOM: int
-NAMES: tuple[str, ...]
 NUMBERS: dict[int, type]
 
 @disjoint_base
