@@ -1,5 +1,5 @@
 """Finds the package's compiled modules, which lie in a few shared libraries (library.h; setup.py says which module in which). Several
-sources make one module (merging.py), which is known under their names, too: `autograd_cy.engine.node` is `autograd_cy._core`.
+sources make one module (merging.py), whose names are found under theirs, too: those of `autograd_cy._core` in `autograd_cy.engine.node`.
 
 Relies on the library `_compiled`. The package's __init__ imports it first; kernels adds the library of the instruction-set level.
 """

@@ -10,7 +10,7 @@ from typing import Any
 # What tensors, parameters and state dictionaries are rebuilt by; a file that names anything else may run code.
 _HARMLESS = {("collections", "OrderedDict"), ("collections", "defaultdict"), ("builtins", "set"), ("builtins", "frozenset"),
              ("builtins", "complex"), ("builtins", "slice"), ("builtins", "range"), ("builtins", "bytearray"),
-             ("autograd_cy.engine.methods", "_from_bytes"), ("autograd_cy", "Tensor"),
+             ("autograd_cy.engine.methods", "_from_bytes"), ("autograd_cy", "Tensor"), ("autograd_cy.engine.tensor", "Tensor"),
              ("autograd_cy.nn.parameter", "Parameter"), ("autograd_cy.array.dtypes", "DType"), ("autograd_cy.array.dtypes", "as_dtype")}
 
 

@@ -122,6 +122,14 @@ def test_saved_and_continued(tmp_path):
         torch.load(io.BytesIO(b"PK\x03\x04..."))
 
 
+def test_files_that_name_the_module_of_the_tensor(tmp_path):
+    """As versions did in which each source was a compiled module of its own."""
+    file = tmp_path / "old.pt"
+    file.write_bytes(pickle.dumps({"kind": torch.Tensor}, 2).replace(b"cautograd_cy\nTensor", b"cautograd_cy.engine.tensor\nTensor"))
+    assert b"engine.tensor" in file.read_bytes()
+    assert torch.load(file) == {"kind": torch.Tensor}
+
+
 def test_files_that_would_run_code():
     class Harmful:
         def __reduce__(self):
