@@ -214,7 +214,7 @@ cdef int reduction_backward(Node node, PyObject** grads, PyObject** result) exce
     cdef int i, n = <int> len(dims), first = dims[0] if n else 0
     cdef PyObject* tensors[5]
     cdef Py_ssize_t ints[4]
-    cdef double numbers[2]
+    cdef double* numbers = [0., 0.]                # a captured call is known by all of its numbers, used or not
     if node.mask & 2:
         y = own(unpack(node, 1, False))
     if not x.layout.flags & CONTIGUOUS or not 0 < x.layout.numel <= SOME or n and dims[n - 1] != first + n - 1 or g.dtype_ != x.dtype_ \
