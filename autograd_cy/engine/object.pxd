@@ -34,6 +34,7 @@ cdef extern from *:
         t->tp_free = PyObject_GC_Del;
         t->tp_new = make;
         t->tp_vectorcall = NULL;              /* else a call of the type goes round tp_new */
+        if (make == NULL && PyDict_DelItemString(t->tp_dict, "__new__") < 0) PyErr_Clear();       /* it calls tp_new unseen */
         if (setattr) t->tp_setattro = setattr;
         if (dict_offset) t->tp_dictoffset = dict_offset;
         PyType_Modified(t);

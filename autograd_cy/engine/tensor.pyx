@@ -637,6 +637,6 @@ ag_set_name(Tensor, "autograd_cy.Tensor")       # what users call it, and what a
 ag_set_in_type(Tensor, "__array_priority__", 1000)
 
 
-def put_into_type(name, function):
+def put_into_type(str name, function):
     """Make a function a method of Tensor."""
     ag_set_in_type(Tensor, name, function)
