@@ -118,9 +118,9 @@ def read_attribute(o, str name):
     return result
 
 
-def read_class(type t, str name):
+def read_class(t, str name):
     """What a class and its bases know under a name, or MISSING."""
-    cdef PyObject* found = _PyType_Lookup(<PyTypeObject*> t, <PyObject*> name)
+    cdef PyObject* found = _PyType_Lookup(<PyTypeObject*> t, <PyObject*> name) if isinstance(t, type) else NULL
     return MISSING if found == NULL else <object> found
 
 
