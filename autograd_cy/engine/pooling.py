@@ -6,7 +6,6 @@ call the rows.
 `geometry` is what the routines read: (d, *kernel, *stride, *padding, *dilation, adaptive, whether padding counts, divisor).
 """
 
-from functools import lru_cache
 from operator import index
 
 from ..array.dtypes import int64
@@ -17,7 +16,7 @@ from .gradients import FUNCTIONS
 from .modes import is_grad_enabled
 from .reduce import mean
 from .routines import call_routine
-from .rows import packed, record_row
+from .rows import empty_as, packed, planned, record_row, row_of_routine
 from .choose import where
 from .tensor import Tensor
 
@@ -27,7 +26,7 @@ INF = float("inf")
 # ---- the rows; sizes were checked
 
 def _max_pool(x, geometry, size):
-    out, indices = creation.empty(size, dtype=x.dtype), creation.empty(size, dtype=int64)
+    out, indices = empty_as(x, size), creation.empty(size, dtype=int64)
     call_routine("pooling.max", (out, indices, packed(x)), geometry)
     return record_row("max_pool", out, (x,), (geometry, size), (indices,)), indices
 
@@ -45,43 +44,26 @@ def _planes(shape, indices):
 
 
 def _put_planes(x, indices, shape, adds):
-    out = creation.empty(shape, dtype=x.dtype)
+    out = empty_as(x, shape)
     call_routine("pooling.put", (out, packed(x), indices), (*_planes(shape, indices), int(adds)))
     return record_row("put_planes", out, (x,), (shape, adds), (indices,))
 
 
 def _take_planes(x, indices, shape):
-    out = creation.empty(shape, dtype=x.dtype)
+    out = empty_as(x, shape)
     call_routine("pooling.take", (out, packed(x), indices), _planes(x.shape, indices))
     return record_row("take_planes", out, (x,), (shape,), (indices,))
 
 
-def _average_windows(x, geometry, size):
-    out = creation.empty(size, dtype=x.dtype)
-    call_routine("pooling.average", (out, packed(x)), geometry)
-    return record_row("average_windows", out, (x,), (geometry, size))
-
-
-def _average_windows_back(x, geometry, size):
-    out = creation.empty(size, dtype=x.dtype)
-    call_routine("pooling.average_back", (out, packed(x)), geometry)
-    return record_row("average_windows_back", out, (x,), (geometry, size))
-
-
+_average_windows = row_of_routine("average_windows", "pooling.average")
 FUNCTIONS.update({"max_pool": lambda x, geometry, size: _max_pool(x, geometry, size)[0], "put_planes": _put_planes,
-                  "take_planes": _take_planes, "average_windows": _average_windows, "average_windows_back": _average_windows_back})
+                  "take_planes": _take_planes, "average_windows": _average_windows, "average_windows_back": row_of_routine("average_windows_back", "pooling.average_back")})
 
 
 # ---- arguments
 
-def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name):
-    """(geometry without its flags, output sizes) of pooling."""
-    whole = type(kernel) is type(padding) is type(dilation) is int and (stride is None or type(stride) is int)
-    return (_geometry if whole else _geometry.__wrapped__)(tuple(x.shape), kernel, stride, padding, dilation, bool(ceil_mode), d, name)
-
-
-@lru_cache(64)                   # half of the time of a small call
-def _geometry(shape, kernel, stride, padding, dilation, ceil_mode, d, name):
+def _windows(shape, kernel, stride, padding, dilation, ceil_mode, d, name, *flags):
+    """(geometry, size) of pooling."""
     kernel = sizes(kernel, d, name, "kernel_size", 1)
     stride = kernel if stride is None or isinstance(stride, (tuple, list)) and not stride else sizes(stride, d, name, "stride", 1)
     padding, dilation = sizes(padding, d, name, "padding"), sizes(dilation, d, name, "dilation", 1)
@@ -99,7 +81,7 @@ def _geometry(shape, kernel, stride, padding, dilation, ceil_mode, d, name):
     if min(places) < 1 or 0 in shape[1:]:
         raise ShapeError(f"{name}: Given input size {list(shape[1:])}, calculated output size: "
                          f"{[*shape[1:len(shape) - d], *places]}. Output size is too small")
-    return (d, *kernel, *stride, *padding, *dilation), tuple(places)
+    return (d, *kernel, *stride, *padding, *dilation, *flags), (*shape[:2], *places)
 
 
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):
@@ -109,13 +91,13 @@ def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d
     if x.dtype.name == "bool":
         raise RuntimeError(f"{name}: not implemented for bool tensors")
     x, single = batched(x, d, name)
-    geometry, places = _windows(x, kernel_size, stride, padding, dilation, ceil_mode, d, name)
-    return _max_result(x, (*geometry, 0, 0, 0), (*x.shape[:2], *places), single, return_indices)
+    geometry, size = planned(_windows, x.shape, kernel_size, stride, padding, dilation, ceil_mode, d, name, 0, 0, 0)
+    return _max_result(x, geometry, size, single, return_indices)
 
 
 def _max_result(x, geometry, size, single, return_indices):
     if not return_indices and not (x.requires_grad and is_grad_enabled()):
-        out = creation.empty(size, dtype=x.dtype)
+        out = empty_as(x, size)
         call_routine("pooling.max_values", (out, packed(x)), geometry)
         return out.squeeze(0) if single else out
     out, indices = _max_pool(x, geometry, size)
@@ -150,8 +132,8 @@ def _average(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divi
     x, single = batched(need_float(x, name), d, name)
     if divisor == 0:
         raise RuntimeError(f"{name}: divisor must be not zero")
-    geometry, places = _windows(x, kernel_size, stride, padding, 1, ceil_mode, d, name)
-    out = _average_windows(x, (*geometry, 0, int(count_include_pad), divisor or 0), (*x.shape[:2], *places))
+    out = _average_windows(x, *planned(_windows, x.shape, kernel_size, stride, padding, 1, ceil_mode, d, name, 0, int(count_include_pad),
+                                       divisor or 0))
     return out.squeeze(0) if single else out
 
 
@@ -175,17 +157,21 @@ def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bo
 def _adaptive(x, output_size, d, name):
     """(batched input, whether it was single, geometry, size)."""
     x, single = batched(x, d, name)
+    return x, single, *planned(_adaptive_windows, x.shape, output_size, d, name)
+
+
+def _adaptive_windows(shape, output_size, d, name):
     wanted = (output_size,) * d if isinstance(output_size, int) else tuple(output_size)
     if len(wanted) == 1:
         wanted *= d
     if len(wanted) != d:
         raise ShapeError(f"{name}: output_size must be one number or {d}, but got {list(wanted)}")
-    wanted = tuple([n if w is None else w for n, w in zip(x.shape[2:], wanted, strict=True)])
+    wanted = tuple([n if w is None else w for n, w in zip(shape[2:], wanted, strict=True)])
     if min(wanted) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, but got {list(wanted)}")
-    if 0 in x.shape[1:]:
-        raise ShapeError(f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}")
-    return x, single, (d, *(1,) * d, *(1,) * d, *(0,) * d, *(1,) * d, 1, 0, 0), (*x.shape[:2], *wanted)
+    if 0 in shape[1:]:
+        raise ShapeError(f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)}")
+    return (d, *(1,) * d, *(1,) * d, *(0,) * d, *(1,) * d, 1, 0, 0), (*shape[:2], *wanted)
 
 
 def _adaptive_average(x, output_size, d, name):

@@ -10,34 +10,32 @@ import math
 import warnings
 
 from ..array.errors import ShapeError
-from . import creation
 from .convolve import need_float
 from .gradients import FUNCTIONS
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .routines import call_routine
-from .rows import packed, record_row
+from .rows import empty_as, packed, record_row
 from .tensor import Tensor
 
 NEAREST, NEAREST_EXACT, LINEAR, LINEAR_CORNERS, CUBIC, CUBIC_CORNERS = range(6)
 _MODES = {"linear": 3, "bilinear": 4, "trilinear": 5, "bicubic": 4}
 
 
-def _around(shape, dim):
-    return math.prod(shape[:dim]), math.prod(shape[dim + 1:])
+def _along(x, dim, size, how, back):
+    shape = x.shape
+    n, before, after = shape[dim], shape[:dim], shape[dim + 1:]
+    out, name = empty_as(x, (*before, size, *after)), "resample_back" if back else "resample"
+    call_routine("pooling." + name, (out, packed(x)), (math.prod(before), *((size, n) if back else (n, size)), math.prod(after), how[0]),
+                 (how[1],))
+    return record_row(name, out, (x,), (dim, size, how))
 
 
 def _resample(x, dim, size, how):
-    before, after = _around(x.shape, dim)
-    out = creation.empty((*x.shape[:dim], size, *x.shape[dim + 1:]), dtype=x.dtype)
-    call_routine("pooling.resample", (out, packed(x)), (before, x.shape[dim], size, after, how[0]), (how[1],))
-    return record_row("resample", out, (x,), (dim, size, how))
+    return _along(x, dim, size, how, False)
 
 
 def _resample_back(x, dim, size, how):
-    before, after = _around(x.shape, dim)
-    out = creation.empty((*x.shape[:dim], size, *x.shape[dim + 1:]), dtype=x.dtype)
-    call_routine("pooling.resample_back", (out, packed(x)), (before, size, x.shape[dim], after, how[0]), (how[1],))
-    return record_row("resample_back", out, (x,), (dim, size, how))
+    return _along(x, dim, size, how, True)
 
 
 FUNCTIONS.update({"resample": _resample, "resample_back": _resample_back})
