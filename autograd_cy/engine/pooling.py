@@ -62,8 +62,14 @@ FUNCTIONS.update({"max_pool": lambda x, geometry, size: _max_pool(x, geometry, s
 
 # ---- arguments
 
-def _windows(shape, kernel, stride, padding, dilation, ceil_mode, d, name, *flags):
-    """(geometry, size) of pooling."""
+def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name, *flags):
+    """(whether x has no batch dimension, geometry, size) of pooling; flags: of an average."""
+    if flags or not isinstance(x, Tensor):
+        need_float(x, name)
+    if x.dtype.name == "bool":
+        raise RuntimeError(f"{name}: not implemented for bool tensors")
+    x, single = batched(x, d, name)
+    shape = x.shape
     kernel = sizes(kernel, d, name, "kernel_size", 1)
     stride = kernel if stride is None or isinstance(stride, (tuple, list)) and not stride else sizes(stride, d, name, "stride", 1)
     padding, dilation = sizes(padding, d, name, "padding"), sizes(dilation, d, name, "dilation", 1)
@@ -81,21 +87,17 @@ def _windows(shape, kernel, stride, padding, dilation, ceil_mode, d, name, *flag
     if min(places) < 1 or 0 in shape[1:]:
         raise ShapeError(f"{name}: Given input size {list(shape[1:])}, calculated output size: "
                          f"{[*shape[1:len(shape) - d], *places]}. Output size is too small")
-    return (d, *kernel, *stride, *padding, *dilation, *flags), (*shape[:2], *places)
+    return single, (d, *kernel, *stride, *padding, *dilation, *(flags or (0, 0, 0))), (*shape[:2], *places)
 
 
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: expected input to be a Tensor, but got {type(x).__name__}")
     ceil_mode, return_indices = bool(ceil_mode), bool(return_indices)            # before x is looked at: it may change x
-    if x.dtype.name == "bool":
-        raise RuntimeError(f"{name}: not implemented for bool tensors")
-    x, single = batched(x, d, name)
-    geometry, size = planned(_windows, x.shape, kernel_size, stride, padding, dilation, ceil_mode, d, name, 0, 0, 0)
-    return _max_result(x, geometry, size, single, return_indices)
+    return _max_result(x, *planned(_windows, x, kernel_size, stride, padding, dilation, ceil_mode, d, name), return_indices)
 
 
-def _max_result(x, geometry, size, single, return_indices):
+def _max_result(x, single, geometry, size, return_indices):
+    if single:
+        x = x.unsqueeze(0)
     if not return_indices and not (x.requires_grad and is_grad_enabled()):
         out = empty_as(x, size)
         call_routine("pooling.max_values", (out, packed(x)), geometry)
@@ -129,12 +131,11 @@ def max_pool3d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, c
 
 def _average(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor, d, name):
     ceil_mode, count_include_pad, divisor = bool(ceil_mode), bool(count_include_pad), None if divisor is None else index(divisor)
-    x, single = batched(need_float(x, name), d, name)
     if divisor == 0:
         raise RuntimeError(f"{name}: divisor must be not zero")
-    out = _average_windows(x, *planned(_windows, x.shape, kernel_size, stride, padding, 1, ceil_mode, d, name, 0, int(count_include_pad),
-                                       divisor or 0))
-    return out.squeeze(0) if single else out
+    single, geometry, size = planned(_windows, x, kernel_size, stride, padding, 1, ceil_mode, d, name, 0, int(count_include_pad),
+                                     divisor or 0)
+    return _average_windows(x.unsqueeze(0), geometry, size).squeeze(0) if single else _average_windows(x, geometry, size)
 
 
 def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
@@ -155,12 +156,10 @@ def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bo
 
 
 def _adaptive(x, output_size, d, name):
-    """(batched input, whether it was single, geometry, size)."""
+    """(whether x has no batch dimension, geometry, size) of adaptive pooling."""
+    need_float(x, name)
     x, single = batched(x, d, name)
-    return x, single, *planned(_adaptive_windows, x.shape, output_size, d, name)
-
-
-def _adaptive_windows(shape, output_size, d, name):
+    shape = x.shape
     wanted = (output_size,) * d if isinstance(output_size, int) else tuple(output_size)
     if len(wanted) == 1:
         wanted *= d
@@ -171,11 +170,13 @@ def _adaptive_windows(shape, output_size, d, name):
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, but got {list(wanted)}")
     if 0 in shape[1:]:
         raise ShapeError(f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)}")
-    return (d, *(1,) * d, *(1,) * d, *(0,) * d, *(1,) * d, 1, 0, 0), (*shape[:2], *wanted)
+    return single, (d, *(1,) * d, *(1,) * d, *(0,) * d, *(1,) * d, 1, 0, 0), (*shape[:2], *wanted)
 
 
 def _adaptive_average(x, output_size, d, name):
-    x, single, geometry, size = _adaptive(need_float(x, name), output_size, d, name)
+    single, geometry, size = planned(_adaptive, x, output_size, d, name)
+    if single:
+        x = x.unsqueeze(0)
     if size[2:] == (1,) * d:              # several times as fast
         out = mean(x, tuple(range(2, d + 2)), True)
     else:
@@ -200,8 +201,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size) -> Tensor:
 
 def _adaptive_max(x, output_size, return_indices, d, name):
     return_indices = bool(return_indices)
-    x, single, geometry, size = _adaptive(need_float(x, name), output_size, d, name)
-    return _max_result(x, geometry, size, single, return_indices)
+    return _max_result(x, *planned(_adaptive, x, output_size, d, name), return_indices)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size, return_indices: bool = False):
