@@ -5,20 +5,26 @@ Relies on kernels/windows (routines) and rows.pyx. nn.functional has the functio
 `geometry` is what the routines read: (d, *kernel, *stride, *padding, *dilation, groups).
 """
 
+from functools import partial
 from operator import index
 
 from ..array.errors import ShapeError
+from ..kernels.table import routine_number
 from .gradients import FUNCTIONS
 from .routines import exchanged
-from .rows import planned, row_of_routine
-from .tensor import Tensor
+from .rows import make_row, planned
+from .tensor import OPCODES, Tensor
 
 
 # ---- the rows; sizes were checked
 
-FUNCTIONS.update({name: row_of_routine(name, "windows." + routine) for name, routine in (
-    ("convolution", "convolve"), ("convolution_input", "convolve_input"), ("convolution_weight", "convolve_weight"),
-    ("unfold_windows", "unfold"), ("fold_windows", "fold"))})
+def rows_of(**routines):
+    """Functions of inputs, integers and a size that make rows by one routine each."""
+    FUNCTIONS.update({name: partial(make_row, OPCODES[name], routine_number(routine)) for name, routine in routines.items()})
+
+
+rows_of(convolution="windows.convolve", convolution_input="windows.convolve_input", convolution_weight="windows.convolve_weight",
+        unfold_windows="windows.unfold", fold_windows="windows.fold")
 
 
 # ---- arguments

@@ -11,12 +11,12 @@ from operator import index
 from ..array.dtypes import int64
 from ..array.errors import ShapeError
 from . import creation
-from .convolve import batched, need_float, sizes
+from .convolve import batched, need_float, rows_of, sizes
 from .gradients import FUNCTIONS
 from .modes import is_grad_enabled
 from .reduce import mean
 from .routines import call_routine
-from .rows import empty_as, packed, planned, record_row, row_of_routine
+from .rows import empty_as, packed, planned, record_row
 from .choose import where
 from .tensor import Tensor
 
@@ -55,9 +55,10 @@ def _take_planes(x, indices, shape):
     return record_row("take_planes", out, (x,), (shape,), (indices,))
 
 
-_average_windows = row_of_routine("average_windows", "pooling.average")
 FUNCTIONS.update({"max_pool": lambda x, geometry, size: _max_pool(x, geometry, size)[0], "put_planes": _put_planes,
-                  "take_planes": _take_planes, "average_windows": _average_windows, "average_windows_back": row_of_routine("average_windows_back", "pooling.average_back")})
+                  "take_planes": _take_planes})
+rows_of(average_windows="pooling.average", average_windows_back="pooling.average_back")
+_average_windows = FUNCTIONS["average_windows"]
 
 
 # ---- arguments
