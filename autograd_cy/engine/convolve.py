@@ -87,7 +87,7 @@ def _operands(x, weight, bias, groups, d, name, outputs):
     if bias is not None:
         if not isinstance(bias, Tensor):
             raise TypeError(f"{name}: expected bias to be a Tensor or None, but got {type(bias).__name__}")
-        if tuple(bias.shape) != (outputs,):
+        if bias.shape != (outputs,):
             raise ShapeError(f"{name}: Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {outputs} "
                              f"elements, but got bias of size {list(bias.shape)} instead")
         if bias.dtype != x.dtype:

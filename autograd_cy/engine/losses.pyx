@@ -142,7 +142,7 @@ def cross_entropy(input, target, weight=None, long long ignore_index=-100, reduc
         raise ArgumentError(f"cross_entropy: label_smoothing must lie between 0 and 1, got {label_smoothing}")
     if x.layout.ndim == 0:
         raise ShapeError("cross_entropy: the input needs a class dimension, got a 0-d tensor")
-    if weight is not None and tuple(weight.shape) != (x.shape[1 if x.layout.ndim > 1 else 0],):
+    if weight is not None and weight.shape != (x.shape[1 if x.layout.ndim > 1 else 0],):
         raise ShapeError(f"cross_entropy: weight has shape {weight.shape}, but there are {x.shape[1 if x.layout.ndim > 1 else 0]} classes")
     if t.dtype_ <= FLOAT64:
         return soft_cross_entropy(x, t, weight, code, label_smoothing)

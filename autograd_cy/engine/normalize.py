@@ -92,7 +92,7 @@ def _affine(x, weight, bias, shape, name, what):
             continue
         if not isinstance(value, Tensor):
             raise TypeError(f"{name}: expected {key} to be a Tensor or None, but got {type(value).__name__}")
-        if tuple(value.shape) != shape:
+        if value.shape != shape:
             raise ShapeError(f"{name}: Expected {key} to be of {what} {list(shape)}, but got {key} of shape {list(value.shape)} and input "
                              f"of shape {list(x.shape)}")
         if value.dtype != x.dtype:
@@ -140,7 +140,7 @@ def _channels(x, running_mean, running_var, weight, bias, training):
     if training:
         _several(n, x.shape)
     for key, value in (("running_mean", running_mean), ("running_var", running_var)):
-        if value is not None and tuple(value.shape) != (channels,):
+        if value is not None and value.shape != (channels,):
             raise ShapeError(f"batch_norm: {key} should contain {channels} elements not {value.numel()}")
         if value is None and not training:
             raise RuntimeError(f"batch_norm: {key} must be defined in evaluation mode")
@@ -161,7 +161,7 @@ def _trailing(x, normalized_shape, weight, bias, name):
     if not shape:
         raise RuntimeError(f"{name}: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
                            f"got normalized_shape = {list(shape)}")
-    if len(shape) > x.ndim or tuple(x.shape[x.ndim - len(shape):]) != shape:
+    if len(shape) > x.ndim or x.shape[x.ndim - len(shape):] != shape:
         raise ShapeError(f"{name}: Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
                          f"got input of size {list(x.shape)}")
     _affine(x, weight, bias, shape, name, "same shape as normalized_shape,")

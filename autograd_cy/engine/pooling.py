@@ -10,7 +10,6 @@ from operator import index
 
 from ..array.dtypes import int64
 from ..array.errors import ShapeError
-from . import creation
 from .convolve import batched, need_float, rows_of, sizes
 from .gradients import FUNCTIONS
 from .modes import is_grad_enabled
@@ -26,7 +25,7 @@ INF = float("inf")
 # ---- the rows; sizes were checked
 
 def _max_pool(x, geometry, size):
-    out, indices = empty_as(x, size), creation.empty(size, dtype=int64)
+    out, indices = empty_as(x, size), empty_as(int64.code, size)
     call_routine("pooling.max", (out, indices, packed(x)), geometry)
     return record_row("max_pool", out, (x,), (geometry, size), (indices,)), indices
 
@@ -227,7 +226,7 @@ def _unpool(x, indices, kernel_size, stride, padding, output_size, d, name):
     if not isinstance(indices, Tensor) or indices.dtype != int64:
         raise RuntimeError(f"{name}: elements in indices should be type int64 but got "
                            f"{indices.dtype.name if isinstance(indices, Tensor) else type(indices).__name__}")
-    if tuple(indices.shape) != tuple(x.shape):
+    if indices.shape != x.shape:
         raise ShapeError(f"{name}: Expected shape of indices to be: {list(x.shape)} but got: {list(indices.shape)}")
     kernel = sizes(kernel_size, d, name, "kernel_size", 1)
     stride, padding = kernel if stride is None else sizes(stride, d, name, "stride", 1), sizes(padding, d, name, "padding")

@@ -14,7 +14,7 @@ from .convolve import need_float
 from .gradients import FUNCTIONS
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .routines import call_routine
-from .rows import empty_as, packed, record_row
+from .rows import empty_as, packed, planned, record_row
 from .tensor import Tensor
 
 NEAREST, NEAREST_EXACT, LINEAR, LINEAR_CORNERS, CUBIC, CUBIC_CORNERS = range(6)
@@ -69,8 +69,19 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     align_corners: the first and last elements lie on each other, instead of the outer borders. Raises ValueError or
     NotImplementedError where arguments do not fit; antialias is not implemented.
     """
-    need_float(input, "interpolate")
     align_corners, antialias = None if align_corners is None else bool(align_corners), bool(antialias)
+    scale_factor = scale_factor.tolist() if isinstance(scale_factor, Tensor) else scale_factor
+    sizes, steps = planned(_steps, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    if sizes:
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[input.ndim - 3](input, sizes)
+    for step in steps:
+        input = _resample(input, *step)
+    return input
+
+
+def _steps(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
+    """(output sizes of mode "area", the arguments of _resample for each dim that changes)."""
+    need_float(input, "interpolate")
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
@@ -87,11 +98,11 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
             raise ValueError("Anti-alias option is only supported for bilinear and bicubic modes")
         raise NotImplementedError("interpolate: antialias is not implemented")
     if mode == "area":
-        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[input.ndim - 3](input, sizes)
+        return tuple(sizes), ()
     if min(sizes) < 1 or 0 in input.shape[1:]:
         raise ShapeError(f"interpolate: Input and output sizes should be greater than 0, but got input {list(input.shape)} "
                          f"and output {sizes}")
-    shape = input.shape[2:]
+    shape, steps = input.shape[2:], []
     # what shrinks first, then the last dims: whole lines are copied faster than single elements
     for i in sorted(range(len(sizes)), key=lambda i: (sizes[i] > shape[i], -i)):
         n, m = shape[i], sizes[i]
@@ -101,8 +112,8 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
         way = {"nearest": NEAREST, "nearest-exact": NEAREST_EXACT, "bicubic": CUBIC}.get(mode, LINEAR) + (1 if align_corners else 0)
         if n == m and way == LINEAR:
             continue
-        input = _resample(input, i + 2, m, (way, scale))
-    return input
+        steps.append((i + 2, m, (way, scale)))
+    return (), tuple(steps)
 
 
 def upsample(input: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:

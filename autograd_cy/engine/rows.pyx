@@ -30,6 +30,7 @@ cdef enum:
     SOME_ITEMS = 1
     A_TENSOR = 2
     A_TEXT = 3
+    A_FLOAT = 7
 
 cdef list remembered = [None] * SLOTS         # (key, result), at places that follow from keys
 
@@ -68,14 +69,15 @@ def make_row(int opcode, int routine, *args):
     return out
 
 
-def empty_as(Tensor x, shape):
-    """A tensor of the dtype of x whose values are not set."""
-    return allocate(shape, x.dtype_, "empty")
+def empty_as(x, shape):
+    """A tensor of the dtype of x (or of this code) whose values are not set."""
+    return allocate(shape, (<Tensor> x).dtype_ if is_tensor(<PyObject*> x) else <int> x, "empty")
 
 
-cdef int write_key(Py_ssize_t* key, int n, object items) except -2:
+cdef int write_key(Py_ssize_t* key, int n, object items, bint inside) except -2:
     """What is to be remembered by, behind n words: how many there are then; -1: it can't be."""
     cdef int overflow = 0
+    cdef double number
     cdef Tensor t
     for a in items:
         if n + 2 > KEY:
@@ -88,16 +90,21 @@ cdef int write_key(Py_ssize_t* key, int n, object items) except -2:
             key[n - 1] = <Py_ssize_t> <PyObject*> a
         elif type(a) is tuple or type(a) is list:
             key[n - 1] = SOME_ITEMS + 4 * PySequence_Size(a)
-            n = write_key(key, n, a)
+            n = write_key(key, n, a, True)
         elif type(a) is str:
             key[n - 1], key[n] = A_TEXT, hash(a)
             n += 1
-        elif is_tensor(<PyObject*> a) and (<Tensor> a).dtype_ <= FLOAT64 and n + (<Tensor> a).layout.ndim <= KEY:
+        elif type(a) is float:
+            number = a
+            key[n - 1] = A_FLOAT
+            memcpy(&key[n], &number, sizeof(number))
+            n += 1
+        elif not inside and is_tensor(<PyObject*> a) and (<Tensor> a).dtype_ <= FLOAT64 and n + (<Tensor> a).layout.ndim <= KEY:
             t = <Tensor> a
             key[n - 1] = A_TENSOR + 4 * (2 * t.layout.ndim + t.dtype_)
             memcpy(&key[n], t.layout.dims, t.layout.ndim * sizeof(Py_ssize_t))
             n += t.layout.ndim
-        else:                                 # of integer tensors and the like the values may count
+        else:                                 # what a tensor of integers, or one among numbers, means may be its value
             return -1
         if n < 0:
             break
@@ -105,10 +112,10 @@ cdef int write_key(Py_ssize_t* key, int n, object items) except -2:
 
 
 def planned(plan, *args):
-    """plan(*args), remembered: for what follows from shapes and dtypes of tensors of floats, integers, sequences, texts and truths."""
+    """plan(*args), remembered: for what follows from shapes and dtypes of tensors of floats, numbers, sequences of these, and texts."""
     cdef Py_ssize_t key[KEY]
     cdef unsigned long long mixed = 0
-    cdef int i, n = write_key(key, 1, args)
+    cdef int i, n = write_key(key, 1, args, False)
     if n < 0:
         return plan(*args)
     key[0] = <Py_ssize_t> <PyObject*> plan
