@@ -11,7 +11,6 @@ from . import creation
 from .convolve import need_float
 from .elementwise import rsqrt
 from .gradients import FUNCTIONS
-from .modes import no_grad
 from .reduce import total
 from .routines import call_routine
 from .rows import empty_as, packed, planned, record_row
@@ -24,7 +23,7 @@ def _normalize_rows(x, w, b, cols, groups, span, eps, centred):
     out, rows = empty_as(x, x.shape), x.numel() // cols if cols else 0
     mean, scale = empty_as(x, (rows,)), empty_as(x, (rows,))
     if w is None:
-        w = creation.ones((groups * cols // span,) if b is None else b.shape, dtype=x.dtype)
+        w = creation.ones_code((groups * cols // span,) if b is None else b.shape, x.dtype.code)
     call_routine("normalize.rows", (out, mean, scale, packed(x), packed(w), packed(b)), (rows, cols, groups, span, centred), (eps,))
     return record_row("normalize_rows", out, (x, w, b), (cols, groups, span, eps, centred), (mean, scale))
 
@@ -44,13 +43,13 @@ def _normalize_rows_back(g, x, w, mean, scale, cols, groups, span, eps, centred)
 
 def _normalize_channels(x, w, b, eps):
     """(y, mean and biased variance of each channel)."""
-    channels = x.shape[1]
-    out = empty_as(x, x.shape)
+    shape = x.shape
+    channels, out = shape[1], empty_as(x, shape)
     if w is None:
-        w = creation.ones((channels,), dtype=x.dtype)
+        w = creation.ones_code((channels,), x.dtype.code)
     mean, variance, scale = empty_as(x, (channels,)), empty_as(x, (channels,)), empty_as(x, (channels,))
     call_routine("normalize.channels", (out, mean, variance, scale, packed(x), packed(w), packed(b)),
-                 (x.shape[0], channels, math.prod(x.shape[2:])), (eps,))
+                 (shape[0], channels, math.prod(shape[2:])), (eps,))
     return record_row("normalize_channels", out, (x, w, b), (eps,), (mean, scale)), mean, variance
 
 
@@ -118,9 +117,8 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
     if training:
         out, mean, variance = _normalize_channels(input, weight, bias, eps)
-        with no_grad():
-            _follow(running_mean, mean, momentum)
-            _follow(running_var, variance * (n / (n - 1)) if n else variance, momentum)
+        _follow(running_mean, mean, momentum)
+        _follow(running_var, variance * (n / (n - 1)) if n else variance, momentum)
         return out
     factor = rsqrt(running_var + eps)
     if weight is not None:
@@ -149,9 +147,10 @@ def _channels(x, running_mean, running_var, weight, bias, training):
 
 
 def _follow(running, value, share):
-    """running = (1 - share) running + share value, in place."""
+    """running = (1 - share) running + share value, in place and without a record."""
     if running is not None:
-        running.mul_(1 - share).add_(value.to(running.dtype) * share)
+        value = value if value.dtype is running.dtype else value.to(running.dtype)
+        running.detach().mul_(1 - share).add_(value * share)
 
 
 def _trailing(x, normalized_shape, weight, bias, name):
@@ -224,9 +223,8 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     out = _normalize_rows(x, weight, bias, *planned(_groups, x, None, weight, bias, "instance_norm"), eps, True)
     if running_mean is not None or running_var is not None:
         dims = tuple(range(2, x.ndim))
-        with no_grad():
-            _follow(running_mean, x.detach().mean(dims).mean(0), momentum)
-            _follow(running_var, x.detach().var(dims, correction=1).mean(0), momentum)
+        _follow(running_mean, x.detach().mean(dims).mean(0), momentum)
+        _follow(running_var, x.detach().var(dims, correction=1).mean(0), momentum)
     return out
 
 
