@@ -237,7 +237,7 @@ METHODS |= {f.__name__: f for f in (
     gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
     indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, index.take,
     gather.take_along_dim,
-    indexing.put, indexing.put_, index.masked_select, indexing.masked_scatter, index.masked_scatter_,
+    index.put_, indexing.put, index.masked_select, indexing.masked_scatter, index.masked_scatter_,
     *making.METHODS, *manners.METHODS,
 )}
 METHODS |= {f.__name__: f for f in (

@@ -12,6 +12,8 @@ from ..engine import creation, generators
 from ..engine.elementwise import log
 from ..engine.reduce import softmax
 from ..engine.choose import where
+from ..engine.random import draw
+from ..engine.rows import empty_as
 from ..engine.tensor import Tensor
 
 
@@ -34,7 +36,9 @@ def _nothing(input, inplace):
 
 def _kept(input, shape, p):
     """1 with probability 1 - p, else 0."""
-    return (generators.rand(shape, dtype=input.dtype) >= p).to(input.dtype)
+    numbers = empty_as(input, shape)
+    draw(numbers, "random", None)
+    return (numbers >= p).to(input.dtype)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
