@@ -21,13 +21,17 @@ NEAREST, NEAREST_EXACT, LINEAR, LINEAR_CORNERS, CUBIC, CUBIC_CORNERS = range(6)
 _MODES = {"linear": 3, "bilinear": 4, "trilinear": 5, "bicubic": 4}
 
 
+def _line(shape, dim, size, way, back):
+    """The integers of the routine, and the new shape."""
+    before, n, after = shape[:dim], shape[dim], shape[dim + 1:]
+    return (math.prod(before), *((size, n) if back else (n, size)), math.prod(after), way), (*before, size, *after)
+
+
 def _along(x, dim, size, how, back):
-    shape = x.shape
-    n, before, after = shape[dim], shape[:dim], shape[dim + 1:]
-    out, name = empty_as(x, (*before, size, *after)), "resample_back" if back else "resample"
-    call_routine("pooling." + name, (out, packed(x)), (math.prod(before), *((size, n) if back else (n, size)), math.prod(after), how[0]),
-                 (how[1],))
-    return record_row(name, out, (x,), (dim, size, how))
+    ints, shape = planned(_line, x.shape, dim, size, how[0], back)
+    out = empty_as(x, shape)
+    call_routine("pooling.resample_back" if back else "pooling.resample", (out, packed(x)), ints, how[1:])
+    return record_row("resample_back" if back else "resample", out, (x,), (dim, size, how))
 
 
 def _resample(x, dim, size, how):

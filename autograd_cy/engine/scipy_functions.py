@@ -44,8 +44,8 @@ COMPUTE = {name: partial(_compute, name) for name in (*SCIPY, "airy_ai", "airy_d
 
 def apply(name, *args):
     """Run a row on tensors that are broadcast against each other; numbers become tensors, integers floating point."""
-    first = next((x for x in args if isinstance(x, Tensor)), None)
-    if first is None:
+    first = args[0] if isinstance(args[0], Tensor) else args[-1]
+    if not isinstance(first, Tensor):
         raise TypeError(f"{name}: expected a Tensor, got {type(args[0]).__name__}")
     like, row = first, TABLE[name]
     for x in args[1:]:                      # the common dtype and shape are those of a sum

@@ -78,6 +78,7 @@ from autograd_cy.engine.pooling import (
 )
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
+from autograd_cy.engine.rows import planned
 from autograd_cy.engine.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
 from autograd_cy.engine.choose import celu, gelu, hardtanh, prelu, where
 from autograd_cy.engine.tensor import Tensor
@@ -152,6 +153,19 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return out if bias is None else out + bias
 
 
+def _classes(shape, target, weight):
+    """How many there are in dimension 1 of (N, C, ...), or 0 of (C,), if shapes fit."""
+    if not shape:
+        raise ValueError("nll_loss expects input of shape (C,), (N, C) or (N, C, d1, ...), got a 0-d tensor")
+    wanted = (shape[0], *shape[2:]) if len(shape) > 1 else ()
+    classes = shape[1 if len(shape) > 1 else 0]
+    if target != wanted and not (len(shape) == 1 and target == (1,)):
+        raise ValueError(f"nll_loss expects targets of shape {wanted} for input of shape {shape}, got {target}")
+    if weight is not None and weight != (classes,):
+        raise ValueError(f"nll_loss expects weight of shape {(classes,)}, got {weight}")
+    return classes
+
+
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
              reduction: str = "mean") -> Tensor:
     """-weight[t] * input[..., t]; classes in dimension 1 (0 for a single sample); int64 targets.
@@ -159,19 +173,12 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     The mean divides by the sum of the weights of the targets that count, as in PyTorch: NaN when none does.
     IndexError when a target is neither a class nor ignore_index.
     """
-    if input.ndim == 0:
-        raise ValueError("nll_loss expects input of shape (C,), (N, C) or (N, C, d1, ...), got a 0-d tensor")
-    if target.dtype != int64:
+    if target.dtype is not int64:
         raise TypeError(f"nll_loss expects int64 targets, got {target.dtype}")
+    classes = planned(_classes, input.shape, target.shape, None if weight is None else weight.shape)
     single = input.ndim == 1
     if single:
         input, target = input.unsqueeze(0), target.reshape(1)
-    classes = input.shape[1]
-    if target.shape != (input.shape[0], *input.shape[2:]):
-        raise ValueError(f"nll_loss expects targets of shape {(input.shape[0], *input.shape[2:])} for input of shape "
-                         f"{input.shape}, got {target.shape}")
-    if weight is not None and weight.shape != (classes,):
-        raise ValueError(f"nll_loss expects weight of shape {(classes,)}, got {weight.shape}")
     rows, flat = (input, target) if input.ndim == 2 else (input.movedim(1, -1).reshape(-1, classes), target.reshape(-1))
     if weight is None and not creation.capturing() and not (0 <= ignore_index < classes):
         try:
