@@ -208,12 +208,18 @@ def _patches(size, kernel_size, dilation, padding, stride, name):
 
 def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     """The windows of images (N, C, H, W) or (C, H, W) as columns: (N, C * KH * KW, number of windows)."""
-    need_float(input, "unfold")
-    x, single = batched(input, 2, "unfold")
-    geometry, places = _patches(x.shape[2:], kernel_size, dilation, padding, stride, "unfold")
-    n, c, kernel = x.shape[0], x.shape[1], geometry[1:3]
-    out = FUNCTIONS["unfold_windows"](x, geometry, (n, c, *kernel, *places)).reshape(n, c * kernel[0] * kernel[1], places[0] * places[1])
+    single, geometry, size, columns = planned(_columns, input, kernel_size, dilation, padding, stride)
+    out = FUNCTIONS["unfold_windows"](input.unsqueeze(0) if single else input, geometry, size).reshape(columns)
     return out.squeeze(0) if single else out
+
+
+def _columns(x, *numbers):
+    """(whether x has no batch dimension, geometry, size with the kernel and the places, size of unfold's result)."""
+    need_float(x, "unfold")
+    x, single = batched(x, 2, "unfold")
+    geometry, places = _patches(x.shape[2:], *numbers, "unfold")
+    n, c, kernel = x.shape[0], x.shape[1], geometry[1:3]
+    return single, geometry, (n, c, *kernel, *places), (n, c * kernel[0] * kernel[1], places[0] * places[1])
 
 
 def fold(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:

@@ -8,9 +8,8 @@ import threading
 
 import numpy as np
 
-from ..array.dtypes import int64
+from ..array.dtypes import as_dtype, int64
 from ..array.errors import ArgumentError
-from . import creation
 from .creation import escapes, outside, write
 from .random import bernoulli, draw, rand, randn
 from .rows import empty_as
@@ -124,17 +123,21 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_g
         raise TypeError("randint: size is required")
     if low >= high:
         raise ArgumentError(f"randint: low {low} must be below high {high}")
-    out = creation.empty(tuple(size), dtype=int64 if dtype is None else dtype, requires_grad=requires_grad)
-    return _filled(out, generator, "integers", low, high)
+    out = _filled(_integers(tuple(size), dtype, "randint"), generator, "integers", low, high)
+    return out.requires_grad_() if requires_grad else out
 
 
 def randperm(n, *, generator=None, dtype=None):
     """A random permutation of 0 ... n - 1 (int64)."""
     if n < 0:
         raise ArgumentError(f"randperm: n must be at least 0, got {n}")
-    out = creation.empty((n,), dtype=int64 if dtype is None else dtype)
+    out = _integers((n,), dtype, "randperm")
     outside(lambda _inputs, outputs: write(outputs[0], source(generator).permutation(outputs[0].shape[0])), [], [out])
     return out
+
+
+def _integers(size, dtype, name):
+    return empty_as(int64.code if dtype is None else as_dtype(dtype).code, size, name)
 
 
 def _filled(t, generator, draw, *args):

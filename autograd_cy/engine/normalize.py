@@ -183,8 +183,7 @@ def rms_norm(input: Tensor, normalized_shape, weight: Tensor | None = None, eps:
 def _groups(x, groups, weight, bias, name):
     """(elements of a group, groups, elements per weight)."""
     channels, span = x.shape[1], math.prod(x.shape[2:])
-    if groups is None:                                          # a channel each
-        groups = channels
+    if name == "instance_norm":
         _several(span, x.shape, "spatial element")
     else:
         if groups <= 0:
@@ -220,7 +219,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         if running_mean is None or running_var is None:
             raise RuntimeError("instance_norm: Expected running_mean and running_var to be defined when use_input_stats is false")
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
-    out = _normalize_rows(x, weight, bias, *planned(_groups, x, None, weight, bias, "instance_norm"), eps, True)
+    out = _normalize_rows(x, weight, bias, *planned(_groups, x, x.shape[1], weight, bias, "instance_norm"), eps, True)
     if running_mean is not None or running_var is not None:
         dims = tuple(range(2, x.ndim))
         _follow(running_mean, x.detach().mean(dims).mean(0), momentum)

@@ -69,9 +69,9 @@ def make_row(int opcode, int routine, *args):
     return out
 
 
-def empty_as(x, shape):
-    """A tensor of the dtype of x (or of this code) whose values are not set."""
-    return allocate(shape, (<Tensor> x).dtype_ if is_tensor(<PyObject*> x) else <int> x, "empty")
+def empty_as(x, shape, str name="empty"):
+    """A tensor of the dtype of x (or of this code) whose values are not set; name: for errors."""
+    return allocate(shape, (<Tensor> x).dtype_ if is_tensor(<PyObject*> x) else <int> x, name)
 
 
 cdef int write_key(Py_ssize_t* key, int n, object items, bint inside) except -2:
