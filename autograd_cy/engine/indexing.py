@@ -38,6 +38,8 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     include_self: whether what is there takes part. Ties of amax and amin share the gradient evenly; products with zeros have exact
     gradients. Raises RuntimeError for another reduce, IndexError for indices out of range.
     """
+    if reduce == "sum" and include_self:
+        return gather.scatter_add(input, dim, index, src)
     if reduce in ("prod", "amax", "amin"):
         return gather.reduced(input, dim, index, src, reduce, include_self)
     if reduce not in ("sum", "mean"):

@@ -13,6 +13,7 @@ from .joins import stack
 from .named_products import addmm, bmm, cross_rows, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
 from .products import matmul
 from .reduce import mean, norm
+from .rows import planned
 from .choose import where
 from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
@@ -273,9 +274,13 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     n = input.shape[0]
     if n < 2 or not input.shape[1]:
         return full((n * (n - 1) // 2,), 0.0, dtype=input.dtype)
-    first = [i for i in range(n) for _ in range(i + 1, n)]
-    second = [j for i in range(n) for j in range(i + 1, n)]
+    first, second = planned(_pairs, n) if n <= 32 else _pairs(n)
     return norm(input[first] - input[second], p, -1)
+
+
+def _pairs(n):
+    """The first and the second of each pair of n."""
+    return [i for i in range(n) for _ in range(i + 1, n)], [j for i in range(n) for j in range(i + 1, n)]
 
 
 def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
