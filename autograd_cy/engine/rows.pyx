@@ -19,10 +19,6 @@ from autograd_cy.engine.tensor cimport Tensor, is_tensor
 
 from autograd_cy.engine.tensor import OPCODES
 
-cdef extern from "Python.h":
-    PyObject* PyTuple_GET_ITEM(object t, Py_ssize_t i)
-    PyObject* PyList_GET_ITEM(object t, Py_ssize_t i)
-
 cdef enum:
     KEY = 64
     SLOTS = 256
@@ -56,11 +52,19 @@ def make_row(int opcode, int routine, *args):
     cdef Py_ssize_t i, n = len(args) - 2
     cdef tuple attrs = args[n:], numbers = attrs[0]
     cdef Tensor out = allocate(attrs[1], (<Tensor?> args[0]).dtype_, "empty")
-    cdef list whole = [packed(x) for x in args[:n]]
+    cdef Tensor x
+    cdef object kept = None                   # contiguous copies, for as long as the routine runs
     arrays[0] = <PyObject*> out
     for i in range(n):
-        inputs[i] = NULL if args[i] is None else PyTuple_GET_ITEM(args, i)
-        arrays[i + 1] = NULL if args[i] is None else PyList_GET_ITEM(whole, i)
+        inputs[i] = arrays[i + 1] = NULL
+        if args[i] is None:
+            continue
+        x = <Tensor?> args[i]
+        inputs[i] = <PyObject*> x
+        if not x.layout.flags & CONTIGUOUS:
+            x = own(contiguous_of(x))
+            kept = (kept, x)
+        arrays[i + 1] = <PyObject*> x
     for i in range(len(numbers)):
         ints[i] = numbers[i]
     run_routine(routine, arrays, <int> len(numbers), ints)
