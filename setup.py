@@ -120,7 +120,7 @@ BASE_LEVEL = ["-Os"] if X86 else None
 PROBES = "--inplace" in sys.argv
 # These take arguments from Python and objects that may be None where a Tensor should be; the others trust what these pass on.
 CAREFUL = {f"autograd_cy.{name}" for name in (
-    "_calls", "_core", "_reductions", "_selections", "_views", "engine.elementwise", "engine.function", "engine.linear_algebra")}
+    "_calls", "_reductions", "_selections", "_views", "engine.elementwise", "engine.function", "engine.linear_algebra")}
 # They write sources and stubs.
 NOT_INSTALLED = {f"autograd_cy.ops.{name}" for name in ("codegen", "wrappers", "stubs")}
 # 5 % of a module; there is nothing to vectorise in these.
