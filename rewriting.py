@@ -65,7 +65,7 @@ FILES = re.compile(r"(static const char\* const __pyx_f\[\] = \{\n)(.*?)(\};)", 
 # As Python has it, a traceback's line names file, line and function; no module.
 TRACED = re.compile(r'(__Pyx_AddTraceback\(")autograd_cy\.(?:[a-z_0-9]+\.)*')
 # A failing function drops what it holds; that need not be fast.
-DROPPED = re.compile(r"__Pyx_XDECREF\((__pyx_t_\d+)\);")
+DROPPED = re.compile(r"__Pyx_XDECREF\((__pyx_t_\d+)\);$", re.MULTILINE)
 DROP = r"Py_DecRef((PyObject *) \1);"
 # A module's initialisation runs once.
 INITIALISATION = re.compile(r"(__pyx_pymod_exec_\w+\(PyObject \*__pyx_pyinit_module\)\n(?:#endif\n)*\{\n)(.*?)(^\}\n)",

@@ -123,8 +123,9 @@ CAREFUL = {f"autograd_cy.{name}" for name in (
     "_calls", "_reductions", "_selections", "_views", "engine.elementwise", "engine.function", "engine.linear_algebra")}
 # They write sources and stubs.
 NOT_INSTALLED = {f"autograd_cy.ops.{name}" for name in ("codegen", "wrappers", "stubs")}
-# 5 % of a module; there is nothing to vectorise in these.
-COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize"] if GCC else []
+# 5 % of a module; there is nothing to vectorise in these, and no loop long enough for memset and memcpy to pay (3 % of a step of XOR).
+COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize",
+           "-fno-tree-loop-distribute-patterns"] if GCC else []
 # Ordinary calls go through a hundred functions, none of them a loop: each begins a line of the instruction cache. Steps of XOR are 2 to 3 %
 # faster, for 20 kB; with -O3 2 % faster, for 100.
 ENTRIES = ["-falign-functions=64"] if GCC else []

@@ -14,6 +14,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
 from autograd_cy.array.layout cimport DENSE, layout_contiguous_like, layout_decref, same_layout, same_shape
 from autograd_cy.engine.dispatch cimport binary
@@ -445,8 +446,6 @@ cdef int run_iterative(Pass run) except -1:
             make_result_room(run, n)
         result = run.result
         run.n_result = n
-        for i in range(n):
-            result[i] = NULL
         if fast:
             grads = node.pending
             node.queued = 0
@@ -469,11 +468,13 @@ cdef int run_iterative(Pass run) except -1:
 
 
 cdef int make_result_room(Pass run, int n) except -1:
+    """Room for the gradients of n inputs; it holds null pointers but while a node's are on their way."""
     cdef void* larger = PyMem_Realloc(run.result, n * sizeof(PyObject*))
     if larger == NULL:
         raise MemoryError("out of memory during backward")
     run.result = <PyObject**> larger
     run.result_room = n
+    memset(run.result, 0, n * sizeof(PyObject*))
     return 0
 
 
