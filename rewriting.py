@@ -68,7 +68,8 @@ TRACED = re.compile(r'(__Pyx_AddTraceback\(")autograd_cy\.(?:[a-z_0-9]+\.)*')
 DROPPED = re.compile(r"__Pyx_XDECREF\((__pyx_t_\d+)\);")
 DROP = r"Py_DecRef((PyObject *) \1);"
 # A module's initialisation runs once.
-INITIALISATION = re.compile(r"(__pyx_pymod_exec_\w+\(PyObject \*__pyx_pyinit_module\)\n(?:#endif\n)*\{\n)(.*?)(^\}\n)", re.DOTALL | re.MULTILINE)
+INITIALISATION = re.compile(r"(__pyx_pymod_exec_\w+\(PyObject \*__pyx_pyinit_module\)\n(?:#endif\n)*\{\n)(.*?)(^\}\n)",
+                            re.DOTALL | re.MULTILINE)
 NOTING = re.compile(r"__PYX_ERR\(\d+, \d+, (\w+)\)")
 DEFINED = re.compile(r"if \(PyDict_SetItem\(__pyx_mstate_global->__pyx_d, ([\w>.\[\]-]+), (__pyx_t_\d+)\) < \(?0\)?\) (__PYX_ERR\(.*?\))\n"
                      r" *__Pyx_DECREF\(\2\); ")
