@@ -339,6 +339,7 @@ def test_what_follows_from_shapes_is_remembered_for_these_alone():
     for factor in (2.0, 3.0, 2):
         assert F.interpolate(x, scale_factor=factor).shape == F.interpolate(x, scale_factor=ag.tensor([factor] * 2)).shape \
             == F.interpolate(x, scale_factor=(ag.tensor(factor), factor)).shape == (1, 2, 6 * factor, 6 * factor)
+        assert F.interpolate(x, ag.tensor([3.0 * factor] * 2)).shape == (1, 2, 3 * factor, 3 * factor)
     for n in range(1, 600):                   # more than are remembered
         assert F.avg_pool1d(ag.ones(1, 1, n), 1).shape == (1, 1, n)
 

@@ -4,14 +4,15 @@ Relies on creation, random.pyx, and on NumPy's bit generators. nn (initialisers,
 """
 
 import os
-import threading
+from _thread import _local                      # threading.local, without the half millisecond that threading takes
 
 import numpy as np
 
 from ..array.dtypes import as_dtype, int64
 from ..array.errors import ArgumentError
 from .creation import escapes, outside, write
-from .random import bernoulli, draw, rand, randn
+from .random import bernoulli as bernoulli
+from .random import draw, rand, randn
 from .rows import empty_as
 
 
@@ -70,7 +71,7 @@ class Generator:
         outside(place, [], [])
 
 
-class _Refused(threading.local):
+class _Refused(_local):
     draws = False
 
 
@@ -149,6 +150,3 @@ def _filled(t, generator, draw, *args):
 def random_fill(t, generator, draw, *args):
     """Overwrite t in place by a method of NumPy's generator: for uniform_, normal_ and initialisers."""
     return t.copy_(_filled(empty_as(t, t.shape), generator, draw, *args))
-
-
-__all__ = ["Generator", "bernoulli", "default_generator", "manual_seed", "rand", "rand_like", "randint", "randn", "randn_like", "randperm"]

@@ -245,8 +245,22 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode="use_mm_for_eucli
     """The p-norms of all differences between rows of x1 (..., P, M) and of x2 (..., R, M): (..., P, R). The gradient of a distance of 0
     is 0. Euclidean distances of more than 25 rows are made from a matrix product, unless compute_mode says "donot_use...".
     """
-    if not isinstance(x1, Tensor) or not isinstance(x2, Tensor):
-        _need("cdist", x1, x2)
+    p = p.item() if isinstance(p, Tensor) else p
+    products, rows = planned(_ways, x1, x2, p, compute_mode)
+    if products:
+        middle = x1.detach().mean(-2, True) if rows else 0
+        a, b = x1 - middle, x2 - middle                       # small numbers cancel less
+        square = (a * a).sum(-1, True) + unsqueeze((b * b).sum(-1), -2) - 2 * matmul(a, b.mT)
+        apart = square > 0
+        return where(apart, where(apart, square, 1).sqrt(), 0)
+    if not x1.shape[-1]:
+        return unsqueeze(x1.sum(-1), -1) + unsqueeze(x2.sum(-1), -2)
+    return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
+
+
+def _ways(x1, x2, p, compute_mode):
+    """(whether cdist uses a matrix product, rows of x1), if all arguments fit."""
+    _need("cdist", x1, x2)
     ours, theirs = x1.shape, x2.shape
     if len(ours) < 2 or len(theirs) < 2 or ours[-1] != theirs[-1]:
         raise ShapeError(f"cdist: expected rows of one length, got shapes {tuple(x1.shape)} and {tuple(x2.shape)}")
@@ -254,16 +268,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode="use_mm_for_eucli
         raise ShapeError(f"cdist: p must be non-negative, got {p}")
     if not x1.is_floating_point() or not x2.is_floating_point():
         raise TypeError(f"cdist: expected floating-point tensors, got {x1.dtype.name} and {x2.dtype.name}")
-    if p == 2 and (ours[-2] > 25 or theirs[-2] > 25) and compute_mode in (None, 0, "use_mm_for_euclid_dist_if_necessary") \
-            or compute_mode in (1, "use_mm_for_euclid_dist"):
-        middle = x1.detach().mean(-2, True) if ours[-2] else 0
-        a, b = x1 - middle, x2 - middle                       # small numbers cancel less
-        square = (a * a).sum(-1, True) + unsqueeze((b * b).sum(-1), -2) - 2 * matmul(a, b.mT)
-        apart = square > 0
-        return where(apart, where(apart, square, 1).sqrt(), 0)
-    if not ours[-1]:
-        return unsqueeze(x1.sum(-1), -1) + unsqueeze(x2.sum(-1), -2)
-    return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
+    return (p == 2 and (ours[-2] > 25 or theirs[-2] > 25) and compute_mode in (None, 0, "use_mm_for_euclid_dist_if_necessary")
+            or compute_mode in (1, "use_mm_for_euclid_dist")), ours[-2]
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:

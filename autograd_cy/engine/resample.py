@@ -74,8 +74,8 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     NotImplementedError where arguments do not fit; antialias is not implemented.
     """
     align_corners, antialias = None if align_corners is None else bool(align_corners), bool(antialias)
-    scale_factor = scale_factor.tolist() if isinstance(scale_factor, Tensor) else scale_factor
-    sizes, steps = planned(_steps, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    size, scale_factor = [v.tolist() if isinstance(v, Tensor) else v for v in (size, scale_factor)]      # their values count
+    sizes, steps = planned(_steps, input, size, scale_factor, mode, align_corners, bool(recompute_scale_factor), antialias)
     if sizes:
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[input.ndim - 3](input, sizes)
     for step in steps:

@@ -6,7 +6,9 @@ Relies on series, creation (memory shared with NumPy) and rows. methods.py makes
 They cost about 2 microseconds a call where a generated loop costs 0.04: seldom used, they are not worth loops of their own.
 """
 
-from functools import cache, partial
+from functools import partial
+from importlib import import_module
+from sys import modules
 
 from ..ops import TABLE
 from .creation import array_of, full, outside
@@ -23,15 +25,9 @@ SCIPY = {"bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "
              name: name for name in ("ndtri", "zeta", "gammainc", "gammaincc")}
 
 
-@cache
-def _special():
-    from scipy import special
-    return special
-
-
 def _compute(name, inputs, outputs):
     """outputs[0] = the function of the inputs' values."""
-    special = _special()
+    special = modules.get("scipy.special") or import_module("scipy.special")
     values = [array_of(x) for x in inputs]
     if name in ("airy_ai", "airy_derivative"):
         array_of(outputs[0])[...] = special.airy(*values)[name == "airy_derivative"]

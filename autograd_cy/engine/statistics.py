@@ -13,6 +13,7 @@ from . import elementwise, joins, reduce, scans, shape, sorting
 from .creation import as_tensor, escapes, full, zeros, zeros_code
 from .index import nonzero
 from .routines import call_routine
+from .rows import planned
 from .tensor import Tensor
 
 INF = float("inf")
@@ -77,7 +78,8 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     return _quantile(input, q, dim, keepdim, interpolation, True, "nanquantile")
 
 
-def _quantile(x, q, dim, keepdim, interpolation, skip, name):
+def _levels(x, q, dim, interpolation, name):
+    """(the way between two elements, the axis or None, whether q is one number), if all arguments fit."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         _floats(x, name)
     mode = _BETWEEN.get(interpolation)
@@ -88,20 +90,27 @@ def _quantile(x, q, dim, keepdim, interpolation, skip, name):
         if q.ndim > 1 or q.dtype is not x.dtype:
             raise DTypeError(f"{name}: q must be a number or a tensor of at most one dimension of dtype {x.dtype.name}, "
                              f"got shape {q.shape} of {q.dtype.name}")
-        single, q = q.ndim == 0, _flat(q)
+        single = q.ndim == 0
     elif not 0 <= q <= 1:
         raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
     if not x.numel():
         raise ShapeError(f"{name}: the input of shape {x.shape} is empty")
-    ndim = x.ndim
-    if dim is not None and ndim:
-        axis = dim if 0 <= dim < ndim else _axis(x, dim, name)
+    if dim is not None and x.ndim:
+        return mode, _axis(x, dim, name), single
+    if dim is not None:
+        sorting.argsort(x.detach(), dim)      # a dim out of range is an error
+    return mode, None, single
+
+
+def _quantile(x, q, dim, keepdim, interpolation, skip, name):
+    mode, axis, single = planned(_levels, x, q, dim, interpolation, name)
+    q = _flat(q) if isinstance(q, Tensor) else q
+    if axis is not None:
         result = sorting.quantile_row(x, axis, q, mode, skip)
         if keepdim:
             return result if single else shape.unsqueeze(shape.movedim(result, axis, 0), axis + 1)
         return shape.squeeze(result, axis) if single else shape.movedim(result, axis, 0)
-    if dim is not None:
-        sorting.argsort(x, dim)               # a dim out of range is an error
+    ndim = x.ndim
     result = sorting.quantile_row(x if ndim == 1 else shape.reshape(x, -1), 0, q, mode, skip)
     if keepdim and ndim:
         return shape.reshape(result, (1,) * ndim if single else (-1,) + (1,) * ndim)
