@@ -50,10 +50,13 @@ def make_row(int opcode, int routine, *args):
     cdef PyObject* arrays[5]
     cdef Py_ssize_t ints[64]
     cdef Py_ssize_t i, n = len(args) - 2
-    cdef tuple attrs = args[n:], numbers = attrs[0]
-    cdef Tensor out = allocate(attrs[1], (<Tensor?> args[0]).dtype_, "empty")
+    cdef tuple attrs = args[max(n, 0):], numbers = attrs[0] if n >= 0 else ()
+    cdef Tensor out
     cdef Tensor x
     cdef object kept = None                   # contiguous copies, for as long as the routine runs
+    if not 0 < n <= 4 or len(numbers) > 64:
+        raise ValueError(f"a row of {n} inputs and {len(numbers)} integers can't be made here")
+    out = allocate(attrs[1], (<Tensor?> args[0]).dtype_, "empty")
     arrays[0] = <PyObject*> out
     for i in range(n):
         inputs[i] = arrays[i + 1] = NULL
