@@ -256,17 +256,17 @@ cdef int set_all(Tensor out, object value) except -1:
     """Every element of new memory (in a capture, a constant); true where the value is no plain number of the dtype."""
     cdef Py_ssize_t i, n = out.layout.numel
     cdef Operand_ number
-    cdef double element
+    cdef double element = 0
     if n and read_operand(<PyObject*> value, &number) == 0 and number.tensor == NULL and (out.dtype_ <= FLOAT64 or number.number == 0):
         write_number(&number, out.dtype_, <char*> &element)
-        if out.dtype_ == FLOAT32:
+        if (<long long*> &element)[0] == 0:       # not -0.0
+            memset(out.data, 0, n * itemsize_of(out.dtype_))
+        elif out.dtype_ == FLOAT32:
             for i in range(n):
                 (<float*> out.data)[i] = (<float*> &element)[0]
-        elif out.dtype_ == FLOAT64:
+        else:
             for i in range(n):
                 (<double*> out.data)[i] = element
-        else:
-            memset(out.data, 0, n * itemsize_of(out.dtype_))
         return 0
     return n != 0
 
