@@ -12,8 +12,8 @@ PROGRAMS ?= 20000
 ARGS ?=
 
 # Everything that makes it necessary to build again; generated sources live in build/.
-SOURCES := setup.py merging.py hot_functions.txt $(shell find autograd_cy -name '*.pyx' -o -name '*.pxd' -o -name '*.h') $(shell find autograd_cy/ops -name '*.py' 2>/dev/null)
-LINTED := autograd_cy bench examples tests setup.py merging.py .ci
+SOURCES := setup.py merging.py rewriting.py hot_functions.txt $(shell find autograd_cy -name '*.pyx' -o -name '*.pxd' -o -name '*.h') $(shell find autograd_cy/ops -name '*.py' 2>/dev/null)
+LINTED := autograd_cy bench examples tests setup.py merging.py rewriting.py .ci
 
 .PHONY: help build test oracle asan hot check bench peers reference test-sdist clean distclean
 .DEFAULT_GOAL := help

@@ -1,4 +1,4 @@
-"""Merges the Cython modules of a layer into one compiled module, at build time, and says which functions are compiled for speed.
+"""Merges the Cython modules of a layer into one compiled module, at build time.
 
 A compiled module costs 10 kB and 0.1 ms of the import whatever is in it, and calls between modules go through pointers. So the sources
 below, each with cimports of its own, are compiled as parts of one module, which _libraries.py makes known under all their names, too.
@@ -86,58 +86,3 @@ def merge(package, folder, sources):
         write(module, ".pxd", "".join(f'include "{path}.pxd"\n' for part, path in included if part in interfaces))
         write(module, ".pyx", "".join(f'include "{path}.pyx"\n' for part, path in included))
     return [(name, folder / Path(*name.split(".")).with_suffix(".pyx")) for name in (*MERGED, *(sources.keys() - MODULE_OF.keys()))]
-
-
-# ---- what is compiled for speed
-
-# Modules of which the functions in hot_functions.txt are compiled for speed and all others for size; bench/hot.py wrote the list.
-FAST = {f"autograd_cy.{name}" for name in ("_core", "_views", "_reductions", "_replay")}
-HOT = Path(__file__).with_name("hot_functions.txt")
-
-# A function's name in C: each name before its own with its length; then, unless it is a C function, a number that tells functions of one
-# name apart; its own name.
-C_NAME = re.compile(r"__pyx_(f|pw|pf)_11autograd_cy_(\w+)")
-DECLARED = re.compile(r"^static (?!CYTHON_)([^\n;={}()]*?\b(__pyx_(?:f|pw|pf)_\w+)\()", re.MULTILINE)
-SMALL = """#if defined(__GNUC__)
-#define AG_SMALL __attribute__((cold))
-#else
-#define AG_SMALL
-#endif
-"""
-
-
-def function_name(c_name):
-    """"_core.Tensor.dim" for the C name of a method, "_core.binary" for that of a function; None for all else."""
-    match = C_NAME.match(c_name)
-    if match is None:
-        return None
-    numbered, rest, names = match[1] != "f", match[2], []
-    while part := re.match(r"(\d+)", rest):
-        size, text = int(part[1]), rest[part.end():]
-        if text[size:size + 1] == "_" and (not numbered or not names or text[size + 1:size + 2].isdigit()):
-            names.append(text[:size])
-            rest = text[size + 1:]
-        else:
-            rest = text
-            break
-    return ".".join([*names, rest])
-
-
-def unmarked(path):
-    """Cython's output as Cython wrote it."""
-    return Path(path).read_text().replace(SMALL, "").replace("static AG_SMALL ", "static ")
-
-
-def functions(path):
-    """The names of the functions in Cython's output that may be marked."""
-    return {function_name(match[2]) for match in DECLARED.finditer(unmarked(path))}
-
-
-def mark(path):
-    """Tell the compiler, in Cython's output, which functions are to be small."""
-    hot = set(HOT.read_text().split())
-    first, _, rest = unmarked(path).partition("\n")          # by the first line Cython knows what it may write again
-    rest = DECLARED.sub(lambda m: m[0] if function_name(m[2]) in hot else f"static AG_SMALL {m[1]}", rest)
-    text = f"{first}\n{SMALL}{rest}"
-    if Path(path).read_text() != text:
-        Path(path).write_text(text)

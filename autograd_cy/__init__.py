@@ -64,7 +64,7 @@ from .engine.normalize import batch_norm, group_norm, instance_norm, layer_norm,
 from .engine.pooling import max_pool1d, max_pool2d, max_pool3d
 from .engine.products import linear, matmul
 from .engine.printing import set_printoptions
-from .engine.random import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
+from .engine.generators import Generator, bernoulli, manual_seed, rand, rand_like, randint, randn, randn_like, randperm
 from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,
 )

@@ -221,7 +221,7 @@ from .engine.products import (
     linear as linear,
     matmul as matmul,
 )
-from .engine.random import (
+from .engine.generators import (
     Generator as Generator,
     bernoulli as bernoulli,
     manual_seed as manual_seed,

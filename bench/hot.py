@@ -1,7 +1,7 @@
-"""Finds the compiled functions that ordinary small calls go through, and writes their names to hot_functions.txt, by which merging.py
+"""Finds the compiled functions that ordinary small calls go through, and writes their names to hot_functions.txt, by which rewriting.py
 chooses what is compiled for speed and what for size. `make hot` builds what this needs, without inlining, and runs it.
 
-Relies on valgrind (callgrind counts the calls of each function) and on merging.py (how a function's name is found in its C name).
+Relies on valgrind (callgrind counts the calls of each function) and on rewriting.py (how a function's name is found in its C name).
 Run as `python -m bench.hot` with that build on the path; `python -m bench.hot N` is the workload itself, each statement N times.
 """
 
@@ -121,15 +121,15 @@ def calls(times):
 def main():
     """Writes hot_functions.txt."""
     sys.path.insert(0, str(ROOT))
-    import merging
+    import rewriting
 
     known = set()
-    for module in merging.FAST:
+    for module in rewriting.FAST:
         path, = (ROOT / "build" / "cython").rglob(module.rpartition(".")[2] + ".c")
-        known |= merging.functions(path)
+        known |= rewriting.functions(path.read_text())
     few, many = calls(FEW), calls(MANY)
-    hot = {merging.function_name(function) for function in many if many[function] - few[function] >= MANY - FEW} & known
-    merging.HOT.write_text("".join(f"{name}\n" for name in sorted(hot)))
+    hot = {rewriting.function_name(function) for function in many if many[function] - few[function] >= MANY - FEW} & known
+    rewriting.HOT.write_text("".join(f"{name}\n" for name in sorted(hot)))
     print(f"{len(hot)} of {len(known)} functions")
 
 

@@ -31,12 +31,17 @@ def interleaved(names, rounds):
             yield number, name
 
 
-def seconds(function, *args, **options):
-    """Run `function(*args, **options)` once after a collection; return (seconds, result)."""
-    gc.collect()
+def clocked(function, *args, **options):
+    """Run `function(*args, **options)` once; return (seconds, result)."""
     start = perf_counter()
     result = function(*args, **options)
     return perf_counter() - start, result
+
+
+def seconds(function, *args, **options):
+    """As `clocked`, after a collection."""
+    gc.collect()
+    return clocked(function, *args, **options)
 
 
 def spread(values):

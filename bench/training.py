@@ -3,6 +3,7 @@
 Relies on timing, report and NumPy. iris, xor, mlp, synthetic and the peers describe themselves in its terms.
 """
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -134,13 +135,11 @@ def measure(training, columns, dtype, epochs, rounds):
     """Train every column from the same start in interleaved rounds; returns {name: Outcome}."""
     outcomes = {column.name: Outcome(column) for column in columns}
     schedule = list(timing.interleaved(outcomes, rounds))
-    for number, name in timing.bar(schedule, f"{training.name} {dtype}"):
+    for _, name in timing.bar(schedule, f"{training.name} {dtype}"):
         column = outcomes[name].column
-        run = column.start(training, dtype)
-        if number == 0:                           # caches, free lists and lazily bound BLAS are warm for everyone
-            run(min(20, epochs))
-            run = column.start(training, dtype)
-        took, trained = timing.seconds(run, epochs)
+        gc.collect(1)
+        column.start(training, dtype)(min(20, epochs))          # caches, free lists and lazily bound BLAS are warm for everyone
+        took, trained = timing.clocked(column.start(training, dtype), epochs)
         outcomes[name].times.append(took / epochs * 1e6)
         outcomes[name].loss, outcomes[name].accuracy = column.result(training, trained)
         outcomes[name].bits = b"".join(np.asarray(w).tobytes() for w in trained) if column.engine else b""

@@ -411,6 +411,16 @@ def test_generator():
     assert ag.rand(4).tolist() == c.tolist()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_are_those_of_numpy(dtype):
+    for n in (0, 1, 5, 1000):
+        numbers = np.random.Generator(np.random.PCG64(7))
+        g = ag.Generator(7)
+        for _ in range(2):
+            assert (ag.rand(n, generator=g, dtype=getattr(ag, dtype)).numpy() == numbers.random(n, dtype=dtype)).all()
+            assert (ag.randn(n, generator=g, dtype=getattr(ag, dtype)).numpy() == numbers.standard_normal(n, dtype=dtype)).all()
+
+
 def test_in_place_random():
     x = ag.zeros(1000)
     assert x.uniform_(-1, 1) is x

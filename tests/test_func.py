@@ -317,7 +317,7 @@ def test_vmap_randomness():
     values = F.vmap(draw, randomness="same")(x).tolist()
     following = ag.rand(()).item()
     assert len(set(values)) == 1
-    ag.engine.random.default_generator.set_state(state)
+    ag.engine.generators.default_generator.set_state(state)
     assert [ag.rand(()).item(), ag.rand(()).item()] == [values[0], following]     # it continues after one call's numbers
     nested = F.vmap(F.vmap(draw, randomness="same"), randomness="different")(ag.zeros(2, 3)).tolist()
     assert [len(set(row)) for row in nested] == [1, 1]
@@ -564,7 +564,7 @@ def test_checkpoint_randomness():
     checkpoint(drop, x).sum().backward()
     following = ag.rand(3).tolist()
     gradient = array(x.grad)
-    ag.engine.random.default_generator.set_state(state)
+    ag.engine.generators.default_generator.set_state(state)
     x.grad = None
     drop(x).sum().backward()
     np.testing.assert_array_equal(gradient, array(x.grad))

@@ -224,6 +224,20 @@ def test_refusals():
         type((x * 2).grad_fn).register_hook(x, print)
 
 
+@pytest.mark.parametrize("engine", ["iterative", "recursive"])
+def test_prehook_that_leaves_no_gradient(engine):
+    """No rule is called without one: nothing goes on from there."""
+    x, seen = ag.ones(3, requires_grad=True), []
+    y = x * 2
+    y.grad_fn.register_prehook(lambda grads: (None,))
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append((inputs, outputs)))
+    parts = (x * 7).split([1, 2])
+    parts[0].grad_fn.register_prehook(lambda grads: (None, None))
+    (y.sum() + (x * 5).sum() + parts[1].sum()).backward(engine=engine)
+    assert x.grad.tolist() == [5.0, 5.0, 5.0]
+    assert seen == [((None, None), (None,))]
+
+
 @pytest.mark.parametrize("where", ["inner", "leaf", "prehook", "node"])
 def test_a_hook_that_fails_changes_no_gradient(where, engine):
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])

@@ -320,6 +320,29 @@ def test_what_is_no_tensor_is_refused(bad):
             call()
 
 
+def test_what_follows_from_shapes_is_remembered_for_these_alone():
+    """Arguments that equal earlier ones without being such integers, and tensors whose values count, are looked at every time."""
+    x, w, k = ag.ones(1, 2, 6, 6), ag.ones(2, 2, 3, 3), ag.tensor(2)
+    for _ in range(2):
+        assert F.conv2d(x, w, stride=(2, 2)).shape == F.conv2d(x, w, stride=[2, 2]).shape == F.conv2d(x, w, stride=(k, k)).shape == (1, 2, 2, 2)
+        assert F.max_pool2d(x, 2).shape == F.max_pool2d(x, (k, k)).shape == (1, 2, 3, 3)
+        assert F.layer_norm(x, (6, 6)).shape == F.layer_norm(x.double(), [6, 6]).shape
+        for call in (lambda: F.conv2d(x, w, stride=2.0), lambda: F.conv2d(x, w, stride=(2.0, 2.0)), lambda: F.conv2d(x, w, stride=True),
+                     lambda: F.max_pool2d(x, 2.0), lambda: F.conv2d(x, w.double()), lambda: F.group_norm(x, None),
+                     lambda: F.conv2d(x, w, padding="sane")):
+            with pytest.raises((TypeError, RuntimeError)):
+                call()
+        F.conv2d(x, w, padding="same")
+        k.fill_(2)
+    k.fill_(3)
+    assert F.conv2d(x, w, stride=(k, k)).shape == F.max_pool2d(x, (k, k)).shape == (1, 2, 2, 2)
+    for factor in (2.0, 3.0, 2):
+        assert F.interpolate(x, scale_factor=factor).shape == F.interpolate(x, scale_factor=ag.tensor([factor] * 2)).shape \
+            == F.interpolate(x, scale_factor=(ag.tensor(factor), factor)).shape == (1, 2, 6 * factor, 6 * factor)
+    for n in range(1, 600):                   # more than are remembered
+        assert F.avg_pool1d(ag.ones(1, 1, n), 1).shape == (1, 1, n)
+
+
 def test_graph_of_a_network_runs_again():
     """graph.of knows the rows: the same bytes from a Program as from the layers."""
     model = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.LayerNorm(8))

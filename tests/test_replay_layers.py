@@ -16,7 +16,7 @@ from autograd_cy import nn
 from autograd_cy.nn import functional as F
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.data import DataLoader, TensorDataset
-from autograd_cy.engine.random import default_generator
+from autograd_cy.engine.generators import default_generator
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 

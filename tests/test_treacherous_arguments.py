@@ -59,7 +59,7 @@ CALLS = [
     lambda x: x.as_strided((2, 2), (4, 1), N(x, 3)), lambda x: x.as_strided(S(x, 2), (4, 1)), lambda x: x.diagonal(N(x, 1)),
     lambda x: x.transpose(N(x, 0), 1), lambda x: x.permute(N(x, 1), 0), lambda x: x.movedim(N(x, 0), 1), lambda x: x.squeeze(N(x, 0)),
     lambda x: x.reshape(N(x, 4), 6), lambda x: x.reshape(S(x, 4)), lambda x: x.expand(N(x, 2), 6, 4), lambda x: x.unflatten(1, S(x, 2)),
-    lambda x: x.split(N(x, 2)), lambda x: x.split([N(x, 2), 4]), lambda x: x.chunk(N(x, 3)), lambda x: x.tensor_split([N(x, 3)]),
+    lambda x: x.split(N(x, 2)), lambda x: x.split([N(x, 2), 4]), lambda x: x.split(S(x, 3)), lambda x: x.split_with_sizes(S(x, 2), 1), lambda x: x.chunk(N(x, 3)), lambda x: x.tensor_split([N(x, 3)]),
     lambda x: x.unbind(N(x, 1)), lambda x: x.flip(N(x, 1)), lambda x: x.roll(N(x, 1), N(x, 1)), lambda x: x.roll(S(x, 1), S(x, 1)),
     lambda x: ag.rot90(x, N(x, 1)), lambda x: F.pad(x, (N(x, 1), 1)), lambda x: F.pad(x, (1, 1), value=N(x, 3)), lambda x: x.tril(N(x, 1)),
     lambda x: x.repeat(N(x, 2), 1), lambda x: x.repeat_interleave(N(x, 2), 1), lambda x: x.diag_embed(N(x, 1)),

@@ -133,7 +133,7 @@ cdef Storage* large_block(int size_class, size_t nbytes) except NULL:
             raise MemoryError(f"cannot allocate {nbytes} bytes for a tensor")
     pool.heap_bytes += size
     block = <char*> ((<uintptr_t> raw + sizeof(void*) + 63) & ~<uintptr_t> 63)
-    (<char**> block)[-1] = raw
+    (<char**> block - 1)[0] = raw
     prepare(block, size_class, nbytes)
     ag_lend(block + HEADER, nbytes, size - HEADER)
     link(<Storage*> block)
@@ -170,7 +170,7 @@ cdef void storage_free(Storage* s) noexcept:
 cdef void release_large(Storage* s) noexcept:
     pool.heap_bytes -= block_bytes(s.size_class) if s.size_class != CAPTURED else HEADER + s.nbytes
     unlink(s)
-    free((<char**> s)[-1])
+    free((<char**> s - 1)[0])
 
 
 # ---- captures

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autograd_cy.array.dtypes import float64, int64
-from autograd_cy.engine import creation, making, random
+from autograd_cy.engine import creation, generators, making
 from autograd_cy.engine.joins import stack
 from autograd_cy.engine.tensor import Tensor
 
@@ -96,7 +96,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator=None) -> list
         sizes = [int(n) for n in lengths]
     if sum(sizes) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = random.randperm(total, generator=generator).tolist()
+    order = generators.randperm(total, generator=generator).tolist()
     ends = np.cumsum(sizes)
     return [Subset(dataset, order[end - size:end]) for end, size in zip(ends, sizes, strict=True)]
 
@@ -134,10 +134,10 @@ class RandomSampler(Sampler):
     def __iter__(self) -> Iterator[int]:
         n = len(self.data_source)
         if self.replacement:
-            return iter(random.randint(0, n, (self.num_samples,), generator=self.generator).tolist())
+            return iter(generators.randint(0, n, (self.num_samples,), generator=self.generator).tolist())
         order: list[int] = []
         while n and len(order) < self.num_samples:
-            order += random.randperm(n, generator=self.generator).tolist()
+            order += generators.randperm(n, generator=self.generator).tolist()
         return iter(order[:self.num_samples])
 
     def __len__(self) -> int:
@@ -152,7 +152,7 @@ class SubsetRandomSampler(Sampler):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        return iter([self.indices[i] for i in random.randperm(len(self.indices), generator=self.generator).tolist()])
+        return iter([self.indices[i] for i in generators.randperm(len(self.indices), generator=self.generator).tolist()])
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -7,14 +7,16 @@ from cpython.object cimport PyObject
 from libc.math cimport INFINITY, NAN, isnan
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
+from autograd_cy.array.layout cimport DENSE
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
 from autograd_cy.engine.dispatch cimport inplace as binary_
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport Operand_, common_dtype, read_operand
+from autograd_cy.engine.operands cimport FEW, Operand_, common_dtype, read_operand
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
+from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.array.errors import ArgumentError
@@ -125,9 +127,23 @@ cdef int check_bounds(object low, object high, str name) except -1:
     return 0
 
 
+cdef bint may_hold_nan(Tensor t) noexcept:
+    cdef double x
+    cdef Py_ssize_t i
+    if t.dtype_ > FLOAT64:
+        return False
+    if t.layout.numel > FEW or not t.layout.flags & DENSE or recording():
+        return True
+    for i in range(t.layout.numel):
+        x = (<const float*> t.data)[i] if t.dtype_ == FLOAT32 else (<const double*> t.data)[i]
+        if isnan(x):
+            return True
+    return False
+
+
 cdef object beyond(object passed, object bound):
     """Whether a bound is passed, or is NaN, which wins."""
-    return passed | rows.isnan(bound) if is_tensor(<PyObject*> bound) and (<Tensor> bound).dtype_ <= FLOAT64 else passed
+    return passed | rows.isnan(bound) if is_tensor(<PyObject*> bound) and may_hold_nan(<Tensor> bound) else passed
 
 
 cdef object limited(object input, object min, object max):

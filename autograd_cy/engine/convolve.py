@@ -1,54 +1,30 @@
 """Convolutions, transposed convolutions, and windows as columns: conv1d to conv3d, conv_transpose1d to 3d, unfold, fold.
 
-Relies on kernels/windows (routines), rows.pyx and creation. nn.functional has the functions, the rules of the table call the rows.
+Relies on kernels/windows (routines) and rows.pyx. nn.functional has the functions, the rules of the table call the rows.
 
 `geometry` is what the routines read: (d, *kernel, *stride, *padding, *dilation, groups).
 """
 
+from functools import partial
 from operator import index
 
 from ..array.errors import ShapeError
-from . import creation
+from ..kernels.table import routine_number
 from .gradients import FUNCTIONS
-from .routines import call_routine, exchanged
-from .rows import packed, record_row
-from .tensor import Tensor
+from .routines import exchanged
+from .rows import make_row, planned
+from .tensor import OPCODES, Tensor
 
 
 # ---- the rows; sizes were checked
 
-def _convolution(x, w, b, geometry, size):
-    out = creation.empty(size, dtype=x.dtype)
-    call_routine("windows.convolve", (out, packed(x), packed(w), packed(b)), geometry)
-    return record_row("convolution", out, (x, w, b), (geometry, size))
+def rows_of(**routines):
+    """Functions of inputs, integers and a size that make rows by one routine each."""
+    FUNCTIONS.update({name: partial(make_row, OPCODES[name], routine_number(routine)) for name, routine in routines.items()})
 
 
-def _convolution_input(z, w, b, geometry, size):
-    out = creation.empty(size, dtype=z.dtype)
-    call_routine("windows.convolve_input", (out, packed(z), packed(w), packed(b)), geometry)
-    return record_row("convolution_input", out, (z, w, b), (geometry, size))
-
-
-def _convolution_weight(z, x, geometry, size):
-    out = creation.empty(size, dtype=x.dtype)
-    call_routine("windows.convolve_weight", (out, packed(z), packed(x)), geometry)
-    return record_row("convolution_weight", out, (z, x), (geometry, size))
-
-
-def _unfold_windows(x, geometry, size):
-    out = creation.empty(size, dtype=x.dtype)
-    call_routine("windows.unfold", (out, packed(x)), geometry)
-    return record_row("unfold_windows", out, (x,), (geometry, size))
-
-
-def _fold_windows(x, geometry, size):
-    out = creation.empty(size, dtype=x.dtype)
-    call_routine("windows.fold", (out, packed(x)), geometry)
-    return record_row("fold_windows", out, (x,), (geometry, size))
-
-
-FUNCTIONS.update({"convolution": _convolution, "convolution_input": _convolution_input, "convolution_weight": _convolution_weight,
-                  "unfold_windows": _unfold_windows, "fold_windows": _fold_windows})
+rows_of(convolution="windows.convolve", convolution_input="windows.convolve_input", convolution_weight="windows.convolve_weight",
+        unfold_windows="windows.unfold", fold_windows="windows.fold")
 
 
 # ---- arguments
@@ -111,14 +87,15 @@ def _operands(x, weight, bias, groups, d, name, outputs):
     if bias is not None:
         if not isinstance(bias, Tensor):
             raise TypeError(f"{name}: expected bias to be a Tensor or None, but got {type(bias).__name__}")
-        if tuple(bias.shape) != (outputs,):
+        if bias.shape != (outputs,):
             raise ShapeError(f"{name}: Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {outputs} "
                              f"elements, but got bias of size {list(bias.shape)} instead")
         if bias.dtype != x.dtype:
             raise RuntimeError(f"{name}: Input type ({x.dtype.name}) and bias type ({bias.dtype.name}) should be the same")
 
 
-def _conv(x, weight, bias, stride, padding, dilation, groups, d, name):
+def _shapes(x, weight, bias, stride, padding, dilation, groups, d, name):
+    """(whether x has no batch dimension, geometry, size) of a convolution."""
     _operands(x, weight, bias, groups, d, name, weight.shape[0] if isinstance(weight, Tensor) and weight.ndim else 0)
     x, single = batched(x, d, name)
     kernel, stride, dilation = weight.shape[2:], sizes(stride, d, name, "stride", 1), sizes(dilation, d, name, "dilation", 1)
@@ -141,8 +118,14 @@ def _conv(x, weight, bias, stride, padding, dilation, groups, d, name):
         raise ShapeError(f"{name}: Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
                          f"({' x '.join(str(r + 1) for r in reach)}). Kernel size can't be greater than actual input size")
     size = (x.shape[0], weight.shape[0], *[(n - r - 1) // s + 1 for n, r, s in zip(padded, reach, stride, strict=True)])
-    out = _convolution(x, weight, bias, (d, *kernel, *stride, *padding, *dilation, groups), size)
-    return out.squeeze(0) if single else out
+    return single, (d, *kernel, *stride, *padding, *dilation, groups), size
+
+
+def _conv(x, weight, bias, *numbers):
+    single, geometry, size = planned(_shapes, x, weight, bias, *numbers)
+    if not single:
+        return FUNCTIONS["convolution"](x, weight, bias, geometry, size)
+    return FUNCTIONS["convolution"](x.unsqueeze(0), weight, bias, geometry, size).squeeze(0)
 
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
@@ -164,7 +147,8 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, 
     return _conv(input, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
 
 
-def _conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation, d, name):
+def _transposed_shapes(x, weight, bias, stride, padding, output_padding, groups, dilation, d, name):
+    """As _shapes, of a transposed convolution."""
     _operands(x, weight, bias, groups, d, name, weight.shape[1] * groups if isinstance(weight, Tensor) and weight.ndim > 1 else 0)
     x, single = batched(x, d, name)
     kernel, stride, dilation = weight.shape[2:], sizes(stride, d, name, "stride", 1), sizes(dilation, d, name, "dilation", 1)
@@ -181,8 +165,14 @@ def _conv_transpose(x, weight, bias, stride, padding, output_padding, groups, di
         raise ShapeError(f"{name}: Given input size per channel: {list(x.shape[2:])}. Calculated output size per channel: {space}. "
                          f"Output size is too small")
     size = (x.shape[0], weight.shape[1] * groups, *space)
-    out = _convolution_input(x, weight, bias, (d, *kernel, *stride, *padding, *dilation, groups), size)
-    return out.squeeze(0) if single else out
+    return single, (d, *kernel, *stride, *padding, *dilation, groups), size
+
+
+def _conv_transpose(x, weight, bias, *numbers):
+    single, geometry, size = planned(_transposed_shapes, x, weight, bias, *numbers)
+    if not single:
+        return FUNCTIONS["convolution_input"](x, weight, bias, geometry, size)
+    return FUNCTIONS["convolution_input"](x.unsqueeze(0), weight, bias, geometry, size).squeeze(0)
 
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0, groups: int = 1,
@@ -218,12 +208,18 @@ def _patches(size, kernel_size, dilation, padding, stride, name):
 
 def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     """The windows of images (N, C, H, W) or (C, H, W) as columns: (N, C * KH * KW, number of windows)."""
-    need_float(input, "unfold")
-    x, single = batched(input, 2, "unfold")
-    geometry, places = _patches(x.shape[2:], kernel_size, dilation, padding, stride, "unfold")
-    n, c, kernel = x.shape[0], x.shape[1], geometry[1:3]
-    out = _unfold_windows(x, geometry, (n, c, *kernel, *places)).reshape(n, c * kernel[0] * kernel[1], places[0] * places[1])
+    single, geometry, size, columns = planned(_columns, input, kernel_size, dilation, padding, stride)
+    out = FUNCTIONS["unfold_windows"](input.unsqueeze(0) if single else input, geometry, size).reshape(columns)
     return out.squeeze(0) if single else out
+
+
+def _columns(x, *numbers):
+    """(whether x has no batch dimension, geometry, size with the kernel and the places, size of unfold's result)."""
+    need_float(x, "unfold")
+    x, single = batched(x, 2, "unfold")
+    geometry, places = _patches(x.shape[2:], *numbers, "unfold")
+    n, c, kernel = x.shape[0], x.shape[1], geometry[1:3]
+    return single, geometry, (n, c, *kernel, *places), (n, c * kernel[0] * kernel[1], places[0] * places[1])
 
 
 def fold(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
@@ -243,7 +239,7 @@ def fold(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=
                          f"the calculated number of sliding blocks {places[0]} * {places[1]} = {places[0] * places[1]}, but got "
                          f"input.size(2)={x.shape[2]}")
     n, c = x.shape[0], x.shape[1] // taps
-    out = _fold_windows(x.reshape(n, c, *geometry[1:3], *places), geometry, (n, c, *size))
+    out = FUNCTIONS["fold_windows"](x.reshape(n, c, *geometry[1:3], *places), geometry, (n, c, *size))
     return out if input.ndim == 3 else out.squeeze(0)
 
 

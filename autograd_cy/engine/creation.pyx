@@ -388,13 +388,10 @@ def ones(*size, dtype=None, requires_grad=False, device=None):
 
 def full(size, fill_value, *, dtype=None, requires_grad=False, device=None):
     """A tensor of one value; the dtype follows the value by default (bool, int64, float32)."""
-    cdef int code
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    if isinstance(fill_value, (bool, np.bool_)):
-        code = code_of(dtype, BOOL)
-    else:
-        code = code_of(dtype, INT64 if isinstance(fill_value, (int, np.integer)) else default_dtype())
+    cdef int code = code_of(dtype, BOOL if isinstance(fill_value, (bool, np.bool_)) else
+                            INT64 if isinstance(fill_value, (int, np.integer)) else default_dtype())
     size = (size,) if isinstance(size, int) else size
     return finish(fill(allocate(size, code, "full"), fill_value), requires_grad)
 
@@ -480,7 +477,12 @@ def linspace(start, end, steps, *, dtype=None, requires_grad=False, device=None)
     """`steps` equally spaced values from start to end, both included."""
     if steps < 0:
         raise ArgumentError(f"linspace: steps must be at least 0, got {steps}")
-    return finish(copied_from(np.linspace(float(start), float(end), int(steps)), code_of(dtype, default_dtype())), requires_grad)
+    cdef double first = float(start), last = float(end)
+    cdef Tensor made = allocate((int(steps),), FLOAT64, "linspace")
+    cdef Py_ssize_t i, n = made.layout.numel
+    for i in range(n):
+        (<double*> made.data)[i] = first if i == 0 else last if i == n - 1 else i * ((last - first) / (n - 1)) + first
+    return finish(constant(made, code_of(dtype, default_dtype())), requires_grad)
 
 
 def eye(n, m=None, *, dtype=None, requires_grad=False, device=None):

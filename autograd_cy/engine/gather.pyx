@@ -1,5 +1,5 @@
 # Elements chosen and written by an index along one dimension: gather, index_select, embedding; scatter, scatter_add, scatter_reduce,
-# index_add, index_copy, index_fill.
+# index_add, index_copy, index_fill, one_hot.
 #
 # Above 500 lines because all of them share few checks and two routines, and another module would add 40 kB.
 #
@@ -400,6 +400,39 @@ def scatter_add(input, dim, index, src):
 def scatter_add_(input, dim, index, src):
     """In place: src[i] added at index[i] along dim."""
     return any_scatter(input, dim, index, src, None, "add", True, "scatter_add_")
+
+
+def one_hot(tensor, Py_ssize_t num_classes=-1):
+    """int64 (...) -> int64 (..., num_classes), 1 at the class; num_classes -1: the largest class plus one."""
+    cdef Tensor index = need_tensor(tensor, "one_hot"), out, places
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int i, n = index.layout.ndim
+    cdef Layout* layout
+    if index.dtype_ != INT64:
+        raise RuntimeError(f"one_hot is only applicable to index tensors of type int64, got {index.dtype}")
+    if num_classes <= 0 and index.layout.numel == 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if n == MAX_NDIM:
+        raise ShapeError(f"one_hot: a tensor has at most {MAX_NDIM} dimensions")
+    if num_classes == -1:
+        num_classes = max(<Py_ssize_t> index.amax().item() + 1, 1)
+    for i in range(n):
+        shape[i], strides[i] = index.layout.dims[i], strides_of(index.layout)[i]
+    shape[n], strides[n] = max(num_classes, 0), 1
+    layout = layout_contiguous(n + 1, shape)
+    out = own(tensor_new(layout, INT64))
+    layout_decref(layout)
+    set_to_zero(out)
+    shape[n] = 1
+    places = own(tensor_alias(index, layout_strided(n + 1, shape, strides), index.data))
+    try:
+        combine(out, places, number_like(out, 1, places.layout, "one_hot"), n, REPLACES)
+    except IndexError:                            # what is no class; in a replay it stays this error
+        if index.amin().item() < 0:
+            raise RuntimeError(f"Class values must be non-negative, got {index.amin().item()}") from None
+        raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {index.amax().item()}") from None
+    return out
 
 
 def scatter_zero(g, index, dim):

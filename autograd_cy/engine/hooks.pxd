@@ -15,8 +15,8 @@ cdef Switches switches
 
 # Hooks of the tensor that is output k of the node, which may replace the gradient at g.
 cdef int run_output_hooks(Node node, int k, PyObject** g) except -1
-# Before the rule of a node: saved values come back, its prehooks run.
-cdef int before_rule(Node node, PyObject** grads) except -1
+# Before the rule of a node: saved values come back, its prehooks run. Whether they have left a gradient: without one no rule is called.
+cdef bint before_rule(Node node, PyObject** grads) except -1
 # After it: its hooks run; the gradients of its inputs are looked at; saved values go again.
 cdef int after_rule(Node node, PyObject** grads, PyObject** result, bint retain_graph) except -1
 cdef int let_collector_see(object held, int depth) except -1

@@ -283,7 +283,7 @@ cdef tuple several(object found, int n, object hook, Node node):
     return tuple(found)
 
 
-cdef int before_rule(Node node, PyObject** grads) except -1:
+cdef bint before_rule(Node node, PyObject** grads) except -1:
     cdef Watchers w = <Watchers> node.watchers
     cdef PyObject* old
     cdef int k
@@ -304,7 +304,10 @@ cdef int before_rule(Node node, PyObject** grads) except -1:
                                        f"which had none")
     if w.packed is not None:
         unpack_saved(node, w)
-    return 0
+    for k in range(node.n_outputs):
+        if grads[k] != NULL:
+            return True
+    return False
 
 
 cdef int after_rule(Node node, PyObject** grads, PyObject** result, bint retain_graph) except -1:

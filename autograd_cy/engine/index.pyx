@@ -659,12 +659,36 @@ operators.setitem = setitem
 
 # ---- by places in row-major order, by masks
 
+cdef tuple places_of(object index, str name):
+    cdef Tensor places = need_tensor(index, name)
+    if places.dtype_ <= FLOAT64 or places.dtype_ == BOOL:
+        raise RuntimeError(f"{name}: expected int64 places, got {places.dtype}")
+    return (places,)
+
+
 def take(input, index):
     """The elements at places counted in row-major order: the shape of index. Negative places count from the end."""
-    cdef Tensor t = contiguous(need_tensor(input, "take")), places = need_tensor(index, "take")
-    if places.dtype_ <= FLOAT64 or places.dtype_ == BOOL:
-        raise RuntimeError(f"take: expected int64 places, got {places.dtype}")
-    return read_at(t, in_one_dimension(t), (places,), "take")
+    cdef Tensor t = contiguous(need_tensor(input, "take"))
+    return read_at(t, in_one_dimension(t), places_of(index, "take"), "take")
+
+
+def put_(self, index, source, accumulate=False):
+    """In place: the elements of source at places counted in row-major order, or with accumulate added to what is there."""
+    cdef bint adds = accumulate
+    cdef Tensor t = need_tensor(self, "put_"), v = need_tensor(source, "put_"), places
+    cdef tuple items = places_of(index, "put_")
+    places = items[0]
+    if places.layout.numel != v.layout.numel:
+        raise RuntimeError(f"put_: expected as many places as elements, got shapes {index.shape} and {v.shape}")
+    if v.dtype_ != t.dtype_:
+        raise RuntimeError(f"put_: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
+    if not t.layout.flags & CONTIGUOUS:
+        return t.copy_(put_(contiguous(t), index, source, accumulate))
+    refuse_inplace(t, "put_")
+    if not same_shape(v.layout, places.layout):
+        v = reshape(v, index.shape)
+    write_at(t, in_one_dimension(t), items, v, adds, "put_")
+    return self
 
 
 cdef Tensor mask_of(object given, str name):

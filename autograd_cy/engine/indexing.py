@@ -8,10 +8,9 @@ from .arrange import need_tensor
 from .choose import where
 from .gradients import FUNCTIONS
 from .index import index as index_rows
-from .index import index_put_, index_winners, masked_scatter_
+from .index import index_put_, index_winners, masked_scatter_, put_
 from .joins import broadcast_tensors
 from .modes import no_grad
-from .tensor import Tensor
 
 
 # ---- what was overwritten gets no gradient
@@ -39,6 +38,8 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     include_self: whether what is there takes part. Ties of amax and amin share the gradient evenly; products with zeros have exact
     gradients. Raises RuntimeError for another reduce, IndexError for indices out of range.
     """
+    if reduce == "sum" and include_self:
+        return gather.scatter_add(input, dim, index, src)
     if reduce in ("prod", "amax", "amin"):
         return gather.reduced(input, dim, index, src, reduce, include_self)
     if reduce not in ("sum", "mean"):
@@ -118,22 +119,6 @@ def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
 
 
 # ---- by places in row-major order, by tuples of arrays, by masks
-
-def put_(self, index, source, accumulate=False):
-    """In place: the elements of source at places counted in row-major order, or with accumulate added to what is there."""
-    for x in (index, source, self):
-        if not isinstance(x, Tensor):
-            need_tensor(x, "put_")
-    if index.numel() != source.numel():
-        raise RuntimeError(f"put_: expected as many places as elements, got shapes {index.shape} and {source.shape}")
-    if source.dtype is not self.dtype:
-        raise RuntimeError(f"put_: expected a source of the input's dtype {self.dtype}, got {source.dtype}")
-    if not self.is_contiguous():
-        return self.copy_(put_(shape.contiguous_tensor(self), index, source, accumulate))
-    index_put_(self if self.ndim == 1 else shape.view(self, -1), (index,),
-               source if source.shape == index.shape else shape.reshape(source, index.shape), accumulate)
-    return self
-
 
 def put(input, index, source, accumulate=False):
     """input with the elements of source at places counted in row-major order."""

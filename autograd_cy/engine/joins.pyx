@@ -366,14 +366,14 @@ def unbind(x, dim=0):
 cdef tuple by_sizes(Tensor x, object given, int axis, str name):
     """Views of the given sizes, which must add up."""
     cdef unsigned long long before = operators.exchanges
-    cdef Py_ssize_t n = len(given), left = x.layout.dims[axis], k = 0
+    cdef Py_ssize_t size = x.layout.dims[axis], left = size, n = len(given), k = 0       # len may change x
     cdef Sizes room
     _memory = room_for(n, &room)
     cdef Py_ssize_t* sizes = room.at
-    for size in given:
+    for wanted in given:
         if k == n:
             break
-        sizes[k] = integer(size, "a size", name)
+        sizes[k] = integer(wanted, "a size", name)
         if not 0 <= sizes[k] <= left:
             left = -1
             break
@@ -381,7 +381,7 @@ cdef tuple by_sizes(Tensor x, object given, int axis, str name):
         k += 1
     unmoved(before, name)
     if left or k != n:
-        raise ShapeError(f"{name}: sizes {list(given)} do not add up to {x.layout.dims[axis]}, the size of dim {axis} of shape {x.shape}")
+        raise ShapeError(f"{name}: sizes {list(given)} do not add up to {size}, the size of dim {axis} of shape {x.shape}")
     return cut(x, PIECES, n, sizes, axis)
 
 

@@ -86,7 +86,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None):
     """(U, S, V) of the q largest singular values of A (less M), with A about U diag(S) V^T; exact: niter is accepted and ignored."""
     a = A if M is None else A - M
     if not 0 <= q <= min(a.shape[-2:]):
-        raise ValueError(f"svd_lowrank: q = {q} must be non-negative and not greater than the smaller of {tuple(a.shape[-2:])}")
+        raise ValueError(f"svd_lowrank: q = {q} must be non-negative and not greater than the smaller of {a.shape[-2:]}")
     u, s, vh = _l.svd(a, False)
     return _svd(u[..., :q], s[..., :q], vh.mT[..., :q])
 

@@ -132,31 +132,35 @@ def cross_entropy(input, target, weight=None, long long ignore_index=-100, reduc
 
     Raises ValueError where shapes do not fit, IndexError where a target is no class.
     """
-    cdef int code = reduction_code(reduction, "cross_entropy")
+    cdef int code = reduction_code(reduction, "cross_entropy"), i
     cdef Tensor x = float_tensor(input)
     cdef Tensor t = <Tensor?> target
+    cdef bint fits
     if weight is not None:
         weight = <Tensor?> weight
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"cross_entropy: label_smoothing must lie between 0 and 1, got {label_smoothing}")
     if x.layout.ndim == 0:
         raise ShapeError("cross_entropy: the input needs a class dimension, got a 0-d tensor")
-    if weight is not None and tuple(weight.shape) != (x.shape[1 if x.layout.ndim > 1 else 0],):
+    if weight is not None and weight.shape != (x.shape[1 if x.layout.ndim > 1 else 0],):
         raise ShapeError(f"cross_entropy: weight has shape {weight.shape}, but there are {x.shape[1 if x.layout.ndim > 1 else 0]} classes")
     if t.dtype_ <= FLOAT64:
         return soft_cross_entropy(x, t, weight, code, label_smoothing)
-    classes = 1 if x.layout.ndim > 1 else 0
-    if tuple(t.shape) != x.shape[:classes] + x.shape[classes + 1:]:
+    fits = t.layout.ndim == x.layout.ndim - 1
+    for i in range(t.layout.ndim if fits else 0):
+        fits = fits and t.layout.dims[i] == x.layout.dims[i + 1 if i else 0]
+    if not fits:
         raise ShapeError(f"cross_entropy: class targets of shape {t.shape} do not fit an input of shape {x.shape}")
+    rows, flat = x, t
     if x.layout.ndim > 2:
-        rows = movedim(x, 1, -1)
-        losses, counted = row_losses(reshape(rows, (-1, x.shape[1])) if x.layout.numel else reshape(rows, (t.numel(), x.shape[1])),
-                                     reshape(t, (-1,)), weight, ignore_index, label_smoothing, code == MEAN_REDUCTION)
-    else:
-        losses, counted = row_losses(x if classes else unsqueeze(x, 0), reshape(t, (-1,)), weight, ignore_index, label_smoothing,
-                                     code == MEAN_REDUCTION)
+        rows = reshape(movedim(x, 1, -1), (t.layout.numel, x.layout.dims[1]))
+    elif x.layout.ndim == 1:
+        rows = unsqueeze(x, 0)
+    if t.layout.ndim != 1:
+        flat = reshape(t, (-1,))
+    losses, counted = row_losses(rows, flat, weight, ignore_index, label_smoothing, code == MEAN_REDUCTION)
     if code == NO_REDUCTION:
-        return reshape(losses, t.shape)
+        return losses if t.layout.ndim == 1 else reshape(losses, t.shape)
     total = sum(losses)
     return total if code == SUM_REDUCTION else total / counted
 

@@ -9,11 +9,11 @@ import contextlib
 import numpy as np
 
 from ..array.errors import ArgumentError
-from . import creation, random, shape
+from . import creation, generators, shape
 from .operands import get_default_dtype
 from .tensor import Tensor
 
-_DEFAULT = random.default_generator
+_DEFAULT = generators.default_generator
 
 
 # ---- like another tensor
@@ -88,7 +88,7 @@ def new_full(self, size, fill_value, *, dtype=None, requires_grad=False, device=
 def randint_like(input, low, high=None, *, dtype=None, requires_grad=False):
     """As randint, with the shape and dtype of input."""
     low, high = (0, low) if high is None else (low, high)
-    return random.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return generators.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
 
 
 # ---- filled
@@ -155,7 +155,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, requires_gra
     else:
         sizes = np.broadcast_shapes(*[t.shape for t in tensors])
     dtype = dtype if not tensors else next((t.dtype for t in tensors if t.is_floating_point()), None)
-    out = random.randn(sizes, generator=generator, dtype=dtype)
+    out = generators.randn(sizes, generator=generator, dtype=dtype)
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     out = (out * std + mean).to(out.dtype)
     return out.requires_grad_() if requires_grad else out
@@ -213,7 +213,7 @@ def exponential_(self, lambd=1.0, *, generator=None):
     """Every element drawn from the exponential distribution of rate lambd."""
     if lambd <= 0:
         raise RuntimeError(f"exponential_: lambd must be above 0, got {lambd}")
-    return random.random_fill(self, generator, "exponential", 1 / lambd)
+    return generators.random_fill(self, generator, "exponential", 1 / lambd)
 
 
 def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
@@ -227,14 +227,14 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
     """Every element exp of a number drawn from the normal distribution."""
     if std <= 0:
         raise RuntimeError(f"log_normal_: std must be above 0, got {std}")
-    return random.random_fill(self, generator, "lognormal", mean, std)
+    return generators.random_fill(self, generator, "lognormal", mean, std)
 
 
 def geometric_(self, p, *, generator=None):
     """Every element drawn from the geometric distribution: the number of trials up to the first success, of probability p."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_: p must lie between 0 and 1, got {p}")
-    return random.random_fill(self, generator, "geometric", p)
+    return generators.random_fill(self, generator, "geometric", p)
 
 
 def bernoulli_(self, p=0.5, *, generator=None):
@@ -242,8 +242,8 @@ def bernoulli_(self, p=0.5, *, generator=None):
     if not isinstance(p, Tensor):
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli_: p must lie between 0 and 1, got {p}")
-        return random.random_fill(self, generator, "binomial", 1, p)
-    return self.copy_(random.bernoulli(p.detach().expand(self.shape), generator=generator))
+        return generators.random_fill(self, generator, "binomial", 1, p)
+    return self.copy_(generators.bernoulli(p.detach().expand(self.shape), generator=generator))
 
 
 _LARGEST = {"float32": 1 << 24, "float64": 1 << 53, "int64": (1 << 63) - 1, "int32": (1 << 31) - 1, "uint8": 255, "bool": 1}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .random import Generator
+from .generators import Generator
 from .tensor import Tensor, _DType
 
 def new_tensor(

@@ -47,7 +47,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         for d in range(x.ndim) if dim is None or dim in ((), []) else (dim,) if isinstance(dim, int) else dim:
             if not x.shape[d]:
                 raise ShapeError(f"linalg.vector_norm: the norm of order {ord} of nothing is not defined, and dimension {d} of shape "
-                                 f"{tuple(x.shape)} is empty")
+                                 f"{x.shape} is empty")
     return reduce.norm(x, ord, dim, keepdim)
 
 
@@ -55,10 +55,10 @@ def _two_dims(x, dim, name):
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise ShapeError(f"{name}: dim must be a tuple of two dimensions, got {dim!r}")
     if x.ndim < 2:
-        raise ShapeError(f"{name}: the input tensor A must have at least 2 dimensions, got shape {tuple(x.shape)}")
+        raise ShapeError(f"{name}: the input tensor A must have at least 2 dimensions, got shape {x.shape}")
     for d in dim:
         if not -x.ndim <= d < x.ndim:
-            raise IndexError(f"{name}: dim {d} is out of range for a tensor of shape {tuple(x.shape)}")
+            raise IndexError(f"{name}: dim {d} is out of range for a tensor of shape {x.shape}")
     a, b = dim[0] % x.ndim, dim[1] % x.ndim
     if a == b:
         raise ShapeError(f"{name}: dims must be different, got {dim}")
@@ -107,7 +107,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dim is None and A.ndim not in (1, 2):
-        raise ShapeError(f"linalg.norm: if dim is not specified but ord is, the input must be 1D or 2D, got shape {tuple(A.shape)}")
+        raise ShapeError(f"linalg.norm: if dim is not specified but ord is, the input must be 1D or 2D, got shape {A.shape}")
     pair = (isinstance(dim, (tuple, list)) and len(dim) == 2) or dim is None and A.ndim == 2
     if isinstance(ord, str) or pair:
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
@@ -190,15 +190,15 @@ def lstsq(A, B, rcond=None, *, driver=None):
         raise RuntimeError(f"{name}: expected A and B to have the same dtype, but found {A.dtype.name} and {B.dtype.name}")
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise ArgumentError(f"{name}: driver must be one of 'gels', 'gelsy', 'gelsd', 'gelss', got {driver!r}")
-    vector = B.ndim == A.ndim - 1 and tuple(B.shape) == tuple(A.shape[:-1])
+    vector = B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]
     b = unsqueeze(B, -1) if vector else B
     batch = broadcast_sizes(A.shape[:-2], b.shape[:-2])
     if b.ndim < 2 or b.shape[-2] != A.shape[-2] or batch is None:
-        raise ShapeError(f"{name}: A of shape {tuple(A.shape)} and B of shape {tuple(B.shape)} do not fit")
+        raise ShapeError(f"{name}: A of shape {A.shape} and B of shape {B.shape} do not fit")
     m, n = A.shape[-2:]
-    if tuple(A.shape[:-2]) != batch:
+    if A.shape[:-2] != batch:
         A = expand(A, (*batch, m, n))
-    if tuple(b.shape[:-2]) != batch:
+    if b.shape[:-2] != batch:
         b = expand(b, (*batch, *b.shape[-2:]))
     if rcond is None:
         rcond = max(m, n) * (1.1920929e-07 if A.dtype.name == "float32" else 2.220446049250313e-16)
@@ -228,8 +228,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     if unpack_pivots:
         if LU_pivots.dtype.name != "int32":
             raise RuntimeError(f"lu_unpack: expected LU_pivots of dtype int32, got {LU_pivots.dtype.name}")
-        if tuple(LU_pivots.shape) != (*LU_data.shape[:-2], k):
-            raise ShapeError(f"lu_unpack: LU of shape {tuple(LU_data.shape)} and pivots of shape {tuple(LU_pivots.shape)} do not fit")
+        if LU_pivots.shape != (*LU_data.shape[:-2], k):
+            raise ShapeError(f"lu_unpack: LU of shape {LU_data.shape} and pivots of shape {LU_pivots.shape} do not fit")
         p = permutation_matrix(LU_pivots, m, LU_data)
     if unpack_data:
         lower = band(LU_data.narrow(-1, 0, k), -INF, -1) + eye(m, k, dtype=LU_data.dtype)
@@ -242,7 +242,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     name = "linalg.lu_solve"
     LU, B = matrix_input(LU, name, True), matrix_input(B, name)
     if B.shape[-2 if left else -1] != LU.shape[-1] or broadcast_sizes(LU.shape[:-2], B.shape[:-2]) is None:
-        raise ShapeError(f"{name}: LU of shape {tuple(LU.shape)} and B of shape {tuple(B.shape)} do not fit")
+        raise ShapeError(f"{name}: LU of shape {LU.shape} and B of shape {B.shape} do not fit")
     if not left:
         return swap_axes(lu_solve(LU, pivots, swap_axes(B), adjoint=not adjoint))
     p = lu_unpack(LU, pivots, False)[0]
@@ -255,7 +255,7 @@ def cholesky_solve(B, L, upper=False):
     """X with A X = B, where L (..., n, n) is the Cholesky factor of A: A = L L^T (upper: L^T L)."""
     B, L = matrix_input(B, "cholesky_solve"), matrix_input(L, "cholesky_solve", True)
     if B.shape[-2] != L.shape[-1] or broadcast_sizes(B.shape[:-2], L.shape[:-2]) is None:
-        raise ShapeError(f"cholesky_solve: B of shape {tuple(B.shape)} and L of shape {tuple(L.shape)} do not fit")
+        raise ShapeError(f"cholesky_solve: B of shape {B.shape} and L of shape {L.shape} do not fit")
     if upper:
         L = swap_axes(L)
     return solve_triangular(swap_axes(L), solve_triangular(L, B, upper=False), upper=True)
@@ -294,10 +294,10 @@ def tensorinv(A, ind=2):
         raise TypeError(f"linalg.tensorinv: expected a Tensor, got {type(A).__name__}")
     if not isinstance(ind, int) or ind <= 0:
         raise ShapeError(f"linalg.tensorinv: expected a strictly positive integer for ind, got {ind}")
-    rows, cols = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    rows, cols = A.shape[:ind], A.shape[ind:]
     m, n = _product(rows), _product(cols)
     if m != n:
-        raise ShapeError(f"linalg.tensorinv: expected shape {tuple(A.shape)} to have as many elements in its first {ind} dimensions as in "
+        raise ShapeError(f"linalg.tensorinv: expected shape {A.shape} to have as many elements in its first {ind} dimensions as in "
                          f"the others, got {m} and {n}")
     return reshape(inv(reshape(A, (m, n))), (*cols, *rows))
 
@@ -310,10 +310,10 @@ def tensorsolve(A, B, dims=None):
     if dims is not None:
         dims = [d % A.ndim for d in dims]
         A = permute(A, (*(d for d in range(A.ndim) if d not in dims), *dims))
-    shape = tuple(A.shape[B.ndim:])
+    shape = A.shape[B.ndim:]
     n = _product(shape)
     if n != B.numel() or A.numel() != n * n:
-        raise ShapeError(f"linalg.tensorsolve: A of shape {tuple(A.shape)} and B of shape {tuple(B.shape)} do not make a square system")
+        raise ShapeError(f"linalg.tensorsolve: A of shape {A.shape} and B of shape {B.shape} do not make a square system")
     return reshape(solve(reshape(A, (n, n)), reshape(B, (n,))), shape)
 
 

@@ -13,6 +13,7 @@ from .joins import stack
 from .named_products import addmm, bmm, cross_rows, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
 from .products import matmul
 from .reduce import mean, norm
+from .rows import planned
 from .choose import where
 from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
@@ -34,7 +35,7 @@ def _dims(name, *pairs):
             raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
         if x.ndim != n:
             raise ShapeError(f"{name}: expected {', '.join(f'{n}-D' for _, n in pairs)} tensors, but got shapes "
-                             f"{', '.join(str(tuple(x.shape)) for x, _ in pairs)}")
+                             f"{', '.join(str(x.shape) for x, _ in pairs)}")
 
 
 # ---- vectors
@@ -60,7 +61,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             return tensordot(input, other, ((-1,), (-1,)))
     except ShapeError:
         pass
-    raise ShapeError(f"inner: the last dimensions of shapes {tuple(input.shape)} and {tuple(other.shape)} differ")
+    raise ShapeError(f"inner: the last dimensions of shapes {input.shape} and {other.shape} differ")
 
 
 ger = outer
@@ -141,7 +142,7 @@ def multi_dot(tensors) -> Tensor:
     for x in made:
         if x.ndim != 2 or sizes and sizes[-1] != x.shape[0]:
             raise ShapeError(f"linalg.multi_dot: expected matrices (a vector at either end) that fit, got shapes "
-                             f"{', '.join(str(tuple(x.shape)) for x in given)}")
+                             f"{', '.join(str(x.shape) for x in given)}")
         sizes = (*sizes[:-1], *x.shape)
     for i, j in _cheapest(sizes):
         made.append(matmul(made[i], made[j]))
@@ -177,7 +178,7 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
     try:
         return einsum(_tensordot_equation(m, n, dims), a, b)
     except ShapeError:
-        raise ShapeError(f"tensordot: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit for dims={dims}") from None
+        raise ShapeError(f"tensordot: shapes {a.shape} and {b.shape} do not fit for dims={dims}") from None
 
 
 def _ints(dims):
@@ -209,7 +210,7 @@ def _tensordot_equation(m, n, dims):
 
 def _axis(dim, x, name):
     if not -x.ndim <= dim < x.ndim:
-        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of shape {tuple(x.shape)}")
+        raise IndexError(f"{name}: dim {dim} is out of range for a tensor of shape {x.shape}")
     return dim % x.ndim
 
 
@@ -273,9 +274,13 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     n = input.shape[0]
     if n < 2 or not input.shape[1]:
         return full((n * (n - 1) // 2,), 0.0, dtype=input.dtype)
-    first = [i for i in range(n) for _ in range(i + 1, n)]
-    second = [j for i in range(n) for j in range(i + 1, n)]
+    first, second = planned(_pairs, n) if n <= 32 else _pairs(n)
     return norm(input[first] - input[second], p, -1)
+
+
+def _pairs(n):
+    """The first and the second of each pair of n."""
+    return [i for i in range(n) for _ in range(i + 1, n)], [j for i in range(n) for j in range(i + 1, n)]
 
 
 def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
@@ -285,7 +290,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
     if not isinstance(input, Tensor):
         _need("cov", input)
     if input.ndim > 2:
-        raise ShapeError(f"cov: expected at most 2 dimensions, got shape {tuple(input.shape)}")
+        raise ShapeError(f"cov: expected at most 2 dimensions, got shape {input.shape}")
     x = input if input.ndim == 2 else reshape(input, (1, input.numel()))
     if not x.is_floating_point():
         x = x.float()
@@ -299,7 +304,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
         if given is None:
             continue
         if given.ndim > 1 or given.numel() != n:
-            raise ShapeError(f"cov: expected {name} to have a size for each of {n} observations, got shape {tuple(given.shape)}")
+            raise ShapeError(f"cov: expected {name} to have a size for each of {n} observations, got shape {given.shape}")
         if name == "fweights" and given.is_floating_point():
             raise RuntimeError(f"cov: expected fweights to have an integral dtype, got {given.dtype.name}")
         weights = given.to(x.dtype) if weights is None else weights * given

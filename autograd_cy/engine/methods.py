@@ -9,9 +9,9 @@ from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..array.errors import ArgumentError
 from ..ops import TABLE
 from . import (
-    arrange, backward, blocks, choose, composed, copies, creation, elementwise, gather, hooks, index, indexing, joins, linear_names, losses,
-    making, manners, matrix_products, named_products, printing, products, random, reduce, scans, scipy_functions, shape, sorting,
-    statistics, types, windows,
+    arrange, backward, blocks, choose, composed, copies, creation, elementwise, gather, generators, hooks, index, indexing, joins,
+    linear_names, losses, making, manners, matrix_products, named_products, printing, products, reduce, scans, scipy_functions, shape,
+    sorting, statistics, types, windows,
 )
 from .devices import CPU
 from .gradients import FUNCTIONS
@@ -45,12 +45,12 @@ def div_(input, other, *, rounding_mode=None):
 
 def uniform_(self, a=0.0, b=1.0, *, generator=None):
     """Every element drawn uniformly from [a, b)."""
-    return random.random_fill(self, generator, "uniform", a, b)
+    return generators.random_fill(self, generator, "uniform", a, b)
 
 
 def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """Every element drawn from the normal distribution."""
-    return random.random_fill(self, generator, "normal", mean, std)
+    return generators.random_fill(self, generator, "normal", mean, std)
 
 
 def detach_(self):
@@ -187,7 +187,7 @@ METHODS |= {f.__name__: f for f in (
       if name not in ("cdist", "chain_matmul", "einsum", "pdist", "tensordot", "vander")),
     *(getattr(linear_names, name) for name in linear_names.__all__ if name not in ("lu_unpack", "pca_lowrank", "svd_lowrank")),
     gather.gather, index.nonzero, creation.numpy, creation.__array__, creation.tolist,
-    random.bernoulli,
+    generators.bernoulli,
     scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
     sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
     reduce.nansum, scans.nanmean, statistics.count_nonzero, scans.aminmax, statistics.quantile, statistics.nanquantile,
@@ -237,7 +237,7 @@ METHODS |= {f.__name__: f for f in (
     gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
     indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, index.take,
     gather.take_along_dim,
-    indexing.put, indexing.put_, index.masked_select, indexing.masked_scatter, index.masked_scatter_,
+    index.put_, indexing.put, index.masked_select, indexing.masked_scatter, index.masked_scatter_,
     *making.METHODS, *manners.METHODS,
 )}
 METHODS |= {f.__name__: f for f in (

@@ -14,7 +14,8 @@ from libc.string cimport memset
 
 from autograd_cy.array.layout cimport Layout, layout_decref, shape_tuple, strides_tuple, tuple_of
 from autograd_cy.engine.object cimport (
-    PyObject_GC_Del, PyTypeObject, ag_gc_new_var, ag_line_of, ag_place, ag_set_itemsize, ag_set_slots, ag_track, ag_untrack, visitproc,
+    MAX_FREE_NODES, PyObject_GC_Del, PyTypeObject, ag_gc_new_var, ag_line_of, ag_place, ag_set_itemsize, ag_set_slots, ag_track,
+    ag_untrack, visitproc,
 )
 
 from autograd_cy._libraries import DIRECTORY
@@ -26,7 +27,6 @@ CUSTOM, AS_STRIDED, REPLACE_STRIDED = map(NAMES.index, ("custom", "as_strided", 
 NUMBERS = {SAVED_FLOAT: float, SAVED_INT: int, SAVED_BOOL: bool}
 
 cdef enum:
-    MAX_FREE_NODES = 65536    # kept for reuse
     CODE_CACHE = 256
     FEW_OUTPUTS = 9           # for fewer, the array of incoming gradients comes from a free list
 

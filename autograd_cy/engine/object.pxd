@@ -11,6 +11,12 @@ cdef extern from *:
     """
     #define AG_TYPE(o) Py_TYPE((PyObject*) (o))
     #define ag_own(o) (o)
+    /* So many are kept for reuse. */
+    #ifdef __SANITIZE_ADDRESS__           /* make asan: none, so that one that is used too late is found */
+    enum { MAX_FREE_NODES = 0, MAX_FREE_TENSORS = 0 };
+    #else
+    enum { MAX_FREE_NODES = 65536, MAX_FREE_TENSORS = 8192 };
+    #endif
     static CYTHON_INLINE PyObject* ag_gc_new(PyTypeObject* type) { return _PyObject_GC_New(type); }
     static CYTHON_INLINE PyObject* ag_gc_new_var(PyTypeObject* type, Py_ssize_t n) { return (PyObject*) _PyObject_GC_NewVar(type, n); }
     static CYTHON_INLINE void ag_set_name(PyObject* type, const char* name) { ((PyTypeObject*) type)->tp_name = name; }
@@ -34,6 +40,7 @@ cdef extern from *:
         t->tp_free = PyObject_GC_Del;
         t->tp_new = make;
         t->tp_vectorcall = NULL;              /* else a call of the type goes round tp_new */
+        if (make == NULL && PyDict_DelItemString(t->tp_dict, "__new__") < 0) PyErr_Clear();       /* it calls tp_new unseen */
         if (setattr) t->tp_setattro = setattr;
         if (dict_offset) t->tp_dictoffset = dict_offset;
         PyType_Modified(t);
@@ -111,6 +118,9 @@ cdef extern from *:
     """
     ctypedef struct PyTypeObject:
         pass
+    enum:
+        MAX_FREE_NODES
+        MAX_FREE_TENSORS
     ctypedef int (*visitproc)(PyObject*, void*) noexcept
     PyTypeObject* AG_TYPE(PyObject* o) noexcept
     object own "ag_own" (PyObject* o)                                   # the object of a new reference

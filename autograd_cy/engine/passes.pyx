@@ -406,9 +406,8 @@ cdef int apply_watched(Pass run, Node node, PyObject** grads, PyObject** result)
             arrived(run, node, k, &grads[k])
     if not is_passed(run, <PyObject*> node):
         return 0
-    if node.watchers != NULL:
-        before_rule(node, grads)
-    node_backward(node, grads, run.create_graph, result, False)
+    if node.watchers == NULL or before_rule(node, grads):
+        node_backward(node, grads, run.create_graph, result, False)
     if node.watchers != NULL or switches.anomaly:
         after_rule(node, grads, result, run.retain_graph)
     if run.observer is not None:

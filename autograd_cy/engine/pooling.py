@@ -6,18 +6,16 @@ call the rows.
 `geometry` is what the routines read: (d, *kernel, *stride, *padding, *dilation, adaptive, whether padding counts, divisor).
 """
 
-from functools import lru_cache
 from operator import index
 
 from ..array.dtypes import int64
 from ..array.errors import ShapeError
-from . import creation
-from .convolve import batched, need_float, sizes
+from .convolve import batched, need_float, rows_of, sizes
 from .gradients import FUNCTIONS
 from .modes import is_grad_enabled
 from .reduce import mean
 from .routines import call_routine
-from .rows import packed, record_row
+from .rows import empty_as, packed, planned, record_row
 from .choose import where
 from .tensor import Tensor
 
@@ -27,7 +25,7 @@ INF = float("inf")
 # ---- the rows; sizes were checked
 
 def _max_pool(x, geometry, size):
-    out, indices = creation.empty(size, dtype=x.dtype), creation.empty(size, dtype=int64)
+    out, indices = empty_as(x, size), empty_as(int64.code, size)
     call_routine("pooling.max", (out, indices, packed(x)), geometry)
     return record_row("max_pool", out, (x,), (geometry, size), (indices,)), indices
 
@@ -45,43 +43,33 @@ def _planes(shape, indices):
 
 
 def _put_planes(x, indices, shape, adds):
-    out = creation.empty(shape, dtype=x.dtype)
+    out = empty_as(x, shape)
     call_routine("pooling.put", (out, packed(x), indices), (*_planes(shape, indices), int(adds)))
     return record_row("put_planes", out, (x,), (shape, adds), (indices,))
 
 
 def _take_planes(x, indices, shape):
-    out = creation.empty(shape, dtype=x.dtype)
+    out = empty_as(x, shape)
     call_routine("pooling.take", (out, packed(x), indices), _planes(x.shape, indices))
     return record_row("take_planes", out, (x,), (shape,), (indices,))
 
 
-def _average_windows(x, geometry, size):
-    out = creation.empty(size, dtype=x.dtype)
-    call_routine("pooling.average", (out, packed(x)), geometry)
-    return record_row("average_windows", out, (x,), (geometry, size))
-
-
-def _average_windows_back(x, geometry, size):
-    out = creation.empty(size, dtype=x.dtype)
-    call_routine("pooling.average_back", (out, packed(x)), geometry)
-    return record_row("average_windows_back", out, (x,), (geometry, size))
-
-
 FUNCTIONS.update({"max_pool": lambda x, geometry, size: _max_pool(x, geometry, size)[0], "put_planes": _put_planes,
-                  "take_planes": _take_planes, "average_windows": _average_windows, "average_windows_back": _average_windows_back})
+                  "take_planes": _take_planes})
+rows_of(average_windows="pooling.average", average_windows_back="pooling.average_back")
+_average_windows = FUNCTIONS["average_windows"]
 
 
 # ---- arguments
 
-def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name):
-    """(geometry without its flags, output sizes) of pooling."""
-    whole = type(kernel) is type(padding) is type(dilation) is int and (stride is None or type(stride) is int)
-    return (_geometry if whole else _geometry.__wrapped__)(tuple(x.shape), kernel, stride, padding, dilation, bool(ceil_mode), d, name)
-
-
-@lru_cache(64)                   # half of the time of a small call
-def _geometry(shape, kernel, stride, padding, dilation, ceil_mode, d, name):
+def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name, *flags):
+    """(whether x has no batch dimension, geometry, size) of pooling; flags: of an average."""
+    if flags or not isinstance(x, Tensor):
+        need_float(x, name)
+    if x.dtype.name == "bool":
+        raise RuntimeError(f"{name}: not implemented for bool tensors")
+    x, single = batched(x, d, name)
+    shape = x.shape
     kernel = sizes(kernel, d, name, "kernel_size", 1)
     stride = kernel if stride is None or isinstance(stride, (tuple, list)) and not stride else sizes(stride, d, name, "stride", 1)
     padding, dilation = sizes(padding, d, name, "padding"), sizes(dilation, d, name, "dilation", 1)
@@ -99,23 +87,19 @@ def _geometry(shape, kernel, stride, padding, dilation, ceil_mode, d, name):
     if min(places) < 1 or 0 in shape[1:]:
         raise ShapeError(f"{name}: Given input size {list(shape[1:])}, calculated output size: "
                          f"{[*shape[1:len(shape) - d], *places]}. Output size is too small")
-    return (d, *kernel, *stride, *padding, *dilation), tuple(places)
+    return single, (d, *kernel, *stride, *padding, *dilation, *(flags or (0, 0, 0))), (*shape[:2], *places)
 
 
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: expected input to be a Tensor, but got {type(x).__name__}")
     ceil_mode, return_indices = bool(ceil_mode), bool(return_indices)            # before x is looked at: it may change x
-    if x.dtype.name == "bool":
-        raise RuntimeError(f"{name}: not implemented for bool tensors")
-    x, single = batched(x, d, name)
-    geometry, places = _windows(x, kernel_size, stride, padding, dilation, ceil_mode, d, name)
-    return _max_result(x, (*geometry, 0, 0, 0), (*x.shape[:2], *places), single, return_indices)
+    return _max_result(x, *planned(_windows, x, kernel_size, stride, padding, dilation, ceil_mode, d, name), return_indices)
 
 
-def _max_result(x, geometry, size, single, return_indices):
+def _max_result(x, single, geometry, size, return_indices):
+    if single:
+        x = x.unsqueeze(0)
     if not return_indices and not (x.requires_grad and is_grad_enabled()):
-        out = creation.empty(size, dtype=x.dtype)
+        out = empty_as(x, size)
         call_routine("pooling.max_values", (out, packed(x)), geometry)
         return out.squeeze(0) if single else out
     out, indices = _max_pool(x, geometry, size)
@@ -147,12 +131,11 @@ def max_pool3d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, c
 
 def _average(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor, d, name):
     ceil_mode, count_include_pad, divisor = bool(ceil_mode), bool(count_include_pad), None if divisor is None else index(divisor)
-    x, single = batched(need_float(x, name), d, name)
     if divisor == 0:
         raise RuntimeError(f"{name}: divisor must be not zero")
-    geometry, places = _windows(x, kernel_size, stride, padding, 1, ceil_mode, d, name)
-    out = _average_windows(x, (*geometry, 0, int(count_include_pad), divisor or 0), (*x.shape[:2], *places))
-    return out.squeeze(0) if single else out
+    single, geometry, size = planned(_windows, x, kernel_size, stride, padding, 1, ceil_mode, d, name, 0, int(count_include_pad),
+                                     divisor or 0)
+    return _average_windows(x.unsqueeze(0), geometry, size).squeeze(0) if single else _average_windows(x, geometry, size)
 
 
 def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
@@ -173,23 +156,27 @@ def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bo
 
 
 def _adaptive(x, output_size, d, name):
-    """(batched input, whether it was single, geometry, size)."""
+    """(whether x has no batch dimension, geometry, size) of adaptive pooling."""
+    need_float(x, name)
     x, single = batched(x, d, name)
+    shape = x.shape
     wanted = (output_size,) * d if isinstance(output_size, int) else tuple(output_size)
     if len(wanted) == 1:
         wanted *= d
     if len(wanted) != d:
         raise ShapeError(f"{name}: output_size must be one number or {d}, but got {list(wanted)}")
-    wanted = tuple([n if w is None else w for n, w in zip(x.shape[2:], wanted, strict=True)])
+    wanted = tuple([n if w is None else w for n, w in zip(shape[2:], wanted, strict=True)])
     if min(wanted) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, but got {list(wanted)}")
-    if 0 in x.shape[1:]:
-        raise ShapeError(f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}")
-    return x, single, (d, *(1,) * d, *(1,) * d, *(0,) * d, *(1,) * d, 1, 0, 0), (*x.shape[:2], *wanted)
+    if 0 in shape[1:]:
+        raise ShapeError(f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)}")
+    return single, (d, *(1,) * d, *(1,) * d, *(0,) * d, *(1,) * d, 1, 0, 0), (*shape[:2], *wanted)
 
 
 def _adaptive_average(x, output_size, d, name):
-    x, single, geometry, size = _adaptive(need_float(x, name), output_size, d, name)
+    single, geometry, size = planned(_adaptive, x, output_size, d, name)
+    if single:
+        x = x.unsqueeze(0)
     if size[2:] == (1,) * d:              # several times as fast
         out = mean(x, tuple(range(2, d + 2)), True)
     else:
@@ -214,8 +201,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size) -> Tensor:
 
 def _adaptive_max(x, output_size, return_indices, d, name):
     return_indices = bool(return_indices)
-    x, single, geometry, size = _adaptive(need_float(x, name), output_size, d, name)
-    return _max_result(x, geometry, size, single, return_indices)
+    return _max_result(x, *planned(_adaptive, x, output_size, d, name), return_indices)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size, return_indices: bool = False):
@@ -240,7 +226,7 @@ def _unpool(x, indices, kernel_size, stride, padding, output_size, d, name):
     if not isinstance(indices, Tensor) or indices.dtype != int64:
         raise RuntimeError(f"{name}: elements in indices should be type int64 but got "
                            f"{indices.dtype.name if isinstance(indices, Tensor) else type(indices).__name__}")
-    if tuple(indices.shape) != tuple(x.shape):
+    if indices.shape != x.shape:
         raise ShapeError(f"{name}: Expected shape of indices to be: {list(x.shape)} but got: {list(indices.shape)}")
     kernel = sizes(kernel_size, d, name, "kernel_size", 1)
     stride, padding = kernel if stride is None else sizes(stride, d, name, "stride", 1), sizes(padding, d, name, "padding")

@@ -1,190 +1,73 @@
-# Random numbers: generators, tensors filled from them, in place and new.
+# Random numbers of the two ways that are drawn most.
 #
-# Relies on creation, and on NumPy's bit generators. nn (initialisers, dropout), data and users rely on it.
+# Relies on creation, and on NumPy's bit generators, through generators.py, which has all other ways and relies on this.
 
-import os
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport uint32_t, uint64_t
 
-import numpy as np
-
-from autograd_cy.array.dtype cimport FLOAT64, INT64
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.engine.creation cimport allocate, code_of, finish, memory_of, sizes_of, tell
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, default_dtype
 from autograd_cy.engine.tensor cimport Tensor
-from autograd_cy.kernels.table cimport K, escape, recording
+from autograd_cy.kernels.table cimport K, recording
 
 from autograd_cy.array.dtypes import DTYPES
-from autograd_cy.array.errors import ArgumentError
-from autograd_cy.engine.creation import array_of, outside, write
 from autograd_cy.engine.shape import convert, detach
 
+cdef struct Bits:                             # bitgen_t of numpy/random/bitgen.h
+    void* state
+    uint64_t (*next_uint64)(void* state) noexcept nogil
+    uint32_t (*next_uint32)(void* state) noexcept nogil
+    double (*next_double)(void* state) noexcept nogil
 
-class Generator:
-    """A source of random numbers over NumPy's bit generator; `manual_seed` makes its numbers repeatable."""
-
-    def __init__(self, seed=None, device="cpu"):
-        self.manual_seed(None if isinstance(seed, str) else seed)       # torch.Generator("cpu"): the device comes first there
-
-    def manual_seed(self, seed):
-        """Start the sequence that belongs to `seed` (an integer; None: an unpredictable one)."""
-        if seed is not None:
-            seed = int(seed) & 0xFFFFFFFFFFFFFFFF
-
-        def start(_inputs, _outputs):
-            self._seed, self._numpy = seed, None
-
-        outside(start, [], [])
-        return self
-
-    def seed(self):
-        """Start a sequence that belongs to an unpredictable seed, which is returned."""
-        escape("seed()")
-        chosen = int.from_bytes(os.urandom(8), "little")
-        self.manual_seed(chosen)
-        return chosen
-
-    def initial_seed(self):
-        """The seed that the sequence belongs to."""
-        escape("initial_seed()")
-        if self._seed is None:
-            if self._numpy is not None:
-                return int(self._numpy.bit_generator.seed_seq.entropy)
-            self._seed = int.from_bytes(os.urandom(8), "little")
-        return self._seed
-
-    @property
-    def numpy(self):
-        """NumPy's generator, made when first used: importing numpy.random takes as long as importing this library."""
-        if self._numpy is None:
-            made = np.random.Generator(np.random.PCG64(self._seed))
-            if self._numpy is None:      # another thread may have made one during the import
-                self._numpy = made
-        return self._numpy
-
-    def get_state(self):
-        """What set_state takes to continue from here."""
-        escape("get_state()")
-        return self.numpy.bit_generator.state
-
-    def set_state(self, state):
-        """Continue from a state of get_state."""
-        def place(_inputs, _outputs):
-            self.numpy.bit_generator.state = state
-
-        outside(place, [], [])
+cdef object generators = None                 # generators.py, from the first use on
 
 
-default_generator = Generator()
+def draw(Tensor t, str name, generator, bint tells=True):
+    """Fill t by a method of NumPy's generator, "random" without it, in a seventh of the time of a small one; tells: a capture of it."""
+    global generators
+    cdef Bits* bits
+    cdef Py_ssize_t i
+    if generators is None:
+        from autograd_cy.engine import generators
+    if tells and recording():
+        tell(generators.again(name, generator), [], [t])
+    numbers = generators.source(generator)
+    if name != "random":
+        getattr(numbers, name)(dtype=DTYPES[t.dtype_].name, out=memory_of(t))
+        return
+    numbers = numbers.bit_generator
+    bits = <Bits*> PyCapsule_GetPointer(numbers.capsule, "BitGenerator")
+    lock = numbers.lock
+    lock.acquire()
+    with nogil:                               # NumPy's numbers, to the bit
+        for i in range(t.layout.numel):
+            if t.dtype_ == FLOAT32:
+                (<float*> t.data)[i] = (bits.next_uint32(bits.state) >> 8) * <float> (1.0 / 16777216.0)
+            else:
+                (<double*> t.data)[i] = bits.next_double(bits.state)
+    lock.release()
 
 
-def manual_seed(seed):
-    """Make the random numbers that follow repeatable; the default generator is returned."""
-    return default_generator.manual_seed(seed)
-
-
-cdef extern from *:
-    """
-    static __thread int ag_draws_refused = 0;
-    """
-    int ag_draws_refused
-
-
-def refuse_draws(refuse, nested=True):
-    """Whether random numbers are an error in this thread, as in vmap with randomness="error"; returns what was before. nested: a
-    refusal from outside holds on."""
-    global ag_draws_refused
-    before = ag_draws_refused
-    ag_draws_refused = refuse or (nested and before)
-    return bool(before)
-
-
-cdef object source(object generator):
-    if ag_draws_refused:
-        raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                           "randomness flags on vmap or perform the randomness operation out of vmap")
-    return (default_generator if generator is None else generator).numpy
-
-
-cdef int float_code(object dtype, str name) except -1:
+cdef object drawn_floats(tuple size, str name, object generator, object dtype, object requires_grad):
     cdef int code = code_of(dtype, default_dtype())
+    cdef Tensor t
     if code > FLOAT64:
-        raise RuntimeError(f"{name}: expected a floating-point dtype, got {DTYPES[code].name}")
-    return code
-
-
-cdef int draw_floats(str name, object generator, Tensor t) except -1:
-    """Fill t by a method of NumPy's generator. (No call through `outside`, which would cost a third of a small rand.)"""
-    if recording():
-        tell(replay_of(name, generator), [], [t])
-    getattr(source(generator), name)(dtype=DTYPES[t.dtype_].name, out=memory_of(t))
-    return 0
-
-
-cdef object replay_of(str name, object generator):
-    return lambda _inputs, outputs: getattr(source(generator), name)(dtype=outputs[0].dtype.name, out=array_of(outputs[0]))
+        raise RuntimeError(f"{'rand' if name == 'random' else 'randn'}: expected a floating-point dtype, got {DTYPES[code].name}")
+    t = allocate(sizes_of(size), code, "rand")
+    draw(t, name, generator)
+    return finish(t, requires_grad)
 
 
 def rand(*size, generator=None, dtype=None, requires_grad=False, device=None):
     """Uniform random numbers from [0, 1)."""
-    cdef int code = float_code(dtype, "rand")
-    cdef Tensor t = allocate(sizes_of(size), code, "rand")
-    draw_floats("random", generator, t)
-    return finish(t, requires_grad)
+    return drawn_floats(size, "random", generator, dtype, requires_grad)
 
 
 def randn(*size, generator=None, dtype=None, requires_grad=False, device=None):
     """Normal random numbers of mean 0 and variance 1."""
-    cdef int code = float_code(dtype, "randn")
-    cdef Tensor t = allocate(sizes_of(size), code, "randn")
-    draw_floats("standard_normal", generator, t)
-    return finish(t, requires_grad)
-
-
-def rand_like(input, *, dtype=None, requires_grad=False):
-    """As rand, with the shape and dtype of `input`."""
-    return rand(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
-
-
-def randn_like(input, *, dtype=None, requires_grad=False):
-    """As randn, with the shape and dtype of `input`."""
-    return randn(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
-
-
-def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_grad=False):
-    """Random integers from [low, high) (or [0, low)), int64 by default."""
-    if size is None and high is not None and not isinstance(high, int):
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    if size is None:
-        raise TypeError("randint: size is required")
-    if low >= high:
-        raise ArgumentError(f"randint: low {low} must be below high {high}")
-    return finish(drawn(tuple(size), code_of(dtype, INT64), generator, "integers", (low, high)), requires_grad)
-
-
-def randperm(n, *, generator=None, dtype=None):
-    """A random permutation of 0 ... n - 1 (int64)."""
-    if n < 0:
-        raise ArgumentError(f"randperm: n must be at least 0, got {n}")
-    cdef Tensor t = allocate((n,), code_of(dtype, INT64), "randperm")
-    outside(lambda _inputs, outputs: write(outputs[0], source(generator).permutation(outputs[0].shape[0])), [], [t])
-    return t
-
-
-cdef Tensor drawn(object shape, int dtype, object generator, str draw, tuple args):
-    """A new tensor filled by a method of NumPy's generator."""
-    cdef Tensor t
-    if any([size < 0 for size in shape]):
-        raise ArgumentError(f"negative sizes are not allowed, got {shape}")
-    t = allocate(shape, dtype, draw)
-    outside(lambda _inputs, outputs: write(outputs[0], getattr(source(generator), draw)(*args, size=outputs[0].shape)), [], [t])
-    return t
-
-
-def random_fill(Tensor t, generator, draw, *args):
-    """Overwrite t in place by a method of NumPy's generator: for uniform_, normal_ and initialisers."""
-    return t.copy_(drawn(t.shape, t.dtype_, generator, draw, args))
+    return drawn_floats(size, "standard_normal", generator, dtype, requires_grad)
 
 
 def bernoulli(input, *, generator=None):

@@ -135,9 +135,8 @@ cdef class Recursion:
             for i in range(node.n_edges):
                 result[i] = NULL
             try:
-                if node.watchers != NULL:
-                    before_rule(node, grads)
-                node_backward(node, grads, self.run.create_graph, result, False)
+                if node.watchers == NULL or before_rule(node, grads):
+                    node_backward(node, grads, self.run.create_graph, result, False)
                 if node.watchers != NULL or switches.anomaly:
                     after_rule(node, grads, result, self.run.retain_graph)
                 for i in range(node.n_edges):

@@ -10,34 +10,36 @@ import math
 import warnings
 
 from ..array.errors import ShapeError
-from . import creation
 from .convolve import need_float
 from .gradients import FUNCTIONS
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .routines import call_routine
-from .rows import packed, record_row
+from .rows import empty_as, packed, planned, record_row
 from .tensor import Tensor
 
 NEAREST, NEAREST_EXACT, LINEAR, LINEAR_CORNERS, CUBIC, CUBIC_CORNERS = range(6)
 _MODES = {"linear": 3, "bilinear": 4, "trilinear": 5, "bicubic": 4}
 
 
-def _around(shape, dim):
-    return math.prod(shape[:dim]), math.prod(shape[dim + 1:])
+def _line(shape, dim, size, way, back):
+    """The integers of the routine, and the new shape."""
+    before, n, after = shape[:dim], shape[dim], shape[dim + 1:]
+    return (math.prod(before), *((size, n) if back else (n, size)), math.prod(after), way), (*before, size, *after)
+
+
+def _along(x, dim, size, how, back):
+    ints, shape = planned(_line, x.shape, dim, size, how[0], back)
+    out = empty_as(x, shape)
+    call_routine("pooling.resample_back" if back else "pooling.resample", (out, packed(x)), ints, how[1:])
+    return record_row("resample_back" if back else "resample", out, (x,), (dim, size, how))
 
 
 def _resample(x, dim, size, how):
-    before, after = _around(x.shape, dim)
-    out = creation.empty((*x.shape[:dim], size, *x.shape[dim + 1:]), dtype=x.dtype)
-    call_routine("pooling.resample", (out, packed(x)), (before, x.shape[dim], size, after, how[0]), (how[1],))
-    return record_row("resample", out, (x,), (dim, size, how))
+    return _along(x, dim, size, how, False)
 
 
 def _resample_back(x, dim, size, how):
-    before, after = _around(x.shape, dim)
-    out = creation.empty((*x.shape[:dim], size, *x.shape[dim + 1:]), dtype=x.dtype)
-    call_routine("pooling.resample_back", (out, packed(x)), (before, size, x.shape[dim], after, how[0]), (how[1],))
-    return record_row("resample_back", out, (x,), (dim, size, how))
+    return _along(x, dim, size, how, True)
 
 
 FUNCTIONS.update({"resample": _resample, "resample_back": _resample_back})
@@ -71,8 +73,19 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     align_corners: the first and last elements lie on each other, instead of the outer borders. Raises ValueError or
     NotImplementedError where arguments do not fit; antialias is not implemented.
     """
-    need_float(input, "interpolate")
     align_corners, antialias = None if align_corners is None else bool(align_corners), bool(antialias)
+    scale_factor = scale_factor.tolist() if isinstance(scale_factor, Tensor) else scale_factor
+    sizes, steps = planned(_steps, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    if sizes:
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[input.ndim - 3](input, sizes)
+    for step in steps:
+        input = _resample(input, *step)
+    return input
+
+
+def _steps(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
+    """(output sizes of mode "area", the arguments of _resample for each dim that changes)."""
+    need_float(input, "interpolate")
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
@@ -89,11 +102,11 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
             raise ValueError("Anti-alias option is only supported for bilinear and bicubic modes")
         raise NotImplementedError("interpolate: antialias is not implemented")
     if mode == "area":
-        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[input.ndim - 3](input, sizes)
+        return tuple(sizes), ()
     if min(sizes) < 1 or 0 in input.shape[1:]:
         raise ShapeError(f"interpolate: Input and output sizes should be greater than 0, but got input {list(input.shape)} "
                          f"and output {sizes}")
-    shape = input.shape[2:]
+    shape, steps = input.shape[2:], []
     # what shrinks first, then the last dims: whole lines are copied faster than single elements
     for i in sorted(range(len(sizes)), key=lambda i: (sizes[i] > shape[i], -i)):
         n, m = shape[i], sizes[i]
@@ -103,8 +116,8 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
         way = {"nearest": NEAREST, "nearest-exact": NEAREST_EXACT, "bicubic": CUBIC}.get(mode, LINEAR) + (1 if align_corners else 0)
         if n == m and way == LINEAR:
             continue
-        input = _resample(input, i + 2, m, (way, scale))
-    return input
+        steps.append((i + 2, m, (way, scale)))
+    return (), tuple(steps)
 
 
 def upsample(input: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:

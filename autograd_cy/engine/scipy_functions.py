@@ -6,13 +6,13 @@ Relies on series, creation (memory shared with NumPy) and rows. methods.py makes
 They cost about 2 microseconds a call where a generated loop costs 0.04: seldom used, they are not worth loops of their own.
 """
 
-from functools import partial
+from functools import cache, partial
 
 from ..ops import TABLE
-from .creation import array_of, empty, full, outside
+from .creation import array_of, full, outside
 from .elementwise import add
 from .operands import get_default_dtype
-from .rows import packed, record_row
+from .rows import empty_as, packed, record_row
 from .series import FUNCTIONS as SERIES
 from .shape import convert
 from .tensor import Tensor
@@ -23,10 +23,15 @@ SCIPY = {"bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "
              name: name for name in ("ndtri", "zeta", "gammainc", "gammaincc")}
 
 
+@cache
+def _special():
+    from scipy import special
+    return special
+
+
 def _compute(name, inputs, outputs):
     """outputs[0] = the function of the inputs' values."""
-    from scipy import special
-
+    special = _special()
     values = [array_of(x) for x in inputs]
     if name in ("airy_ai", "airy_derivative"):
         array_of(outputs[0])[...] = special.airy(*values)[name == "airy_derivative"]
@@ -39,22 +44,22 @@ COMPUTE = {name: partial(_compute, name) for name in (*SCIPY, "airy_ai", "airy_d
 
 def apply(name, *args):
     """Run a row on tensors that are broadcast against each other; numbers become tensors, integers floating point."""
-    first = next((x for x in args if isinstance(x, Tensor)), None)
-    if first is None:
+    first = args[0] if isinstance(args[0], Tensor) else args[-1]
+    if not isinstance(first, Tensor):
         raise TypeError(f"{name}: expected a Tensor, got {type(args[0]).__name__}")
     like, row = first, TABLE[name]
     for x in args[1:]:                      # the common dtype and shape are those of a sum
         like = add(args[0].detach() if isinstance(args[0], Tensor) else args[0], x.detach() if isinstance(x, Tensor) else x)
     dtype = like.dtype if like.is_floating_point() else get_default_dtype()
-    tensors = []
-    for input, x in zip(row.inputs, args, strict=True):
+    tensors = args if len(args) == 1 and first.dtype is dtype else []
+    for input, x in () if tensors else zip(row.inputs, args, strict=True):
         x = convert(x, dtype) if isinstance(x, Tensor) else full((), x, dtype=dtype)
         x = x if x.shape == like.shape else x.expand(like.shape)
         tensors.append(x if input in row.rules else x.detach())
     if name in SERIES:
         out = SERIES[name](packed(tensors[0].detach()))
     else:
-        out = empty(like.shape, dtype=dtype)
+        out = empty_as(dtype.code, like.shape)
         outside(COMPUTE[name], [x.detach() for x in tensors], [out])
     return record_row(name, out, tuple(tensors), ())
 

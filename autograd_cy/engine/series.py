@@ -13,9 +13,9 @@ from math import factorial
 
 from numpy.polynomial.chebyshev import cheb2poly
 
-from . import creation
 from .elementwise import abs, erfc
 from .routines import call_routine
+from .rows import empty_as
 from .choose import where
 
 INF, SQRT_HALF = float("inf"), 0.7071067811865476
@@ -51,7 +51,7 @@ def _coefficients(name, itemsize):
 
 def _series(name, x, scale, shift, square=False):
     """The series at scale * x + shift, or at its square, which are in double whatever the dtype."""
-    out, terms = creation.empty(x.shape, dtype=x.dtype), _coefficients(name, x.element_size())
+    out, terms = empty_as(x, x.shape), _coefficients(name, x.element_size())
     call_routine("rows.polynomial", (out, x), (len(terms), int(square)), (scale, shift, *terms))
     return out
 

@@ -769,13 +769,13 @@ cdef object viewed_at(Tensor x, PyObject** items, Py_ssize_t n, str name):
 
 cdef int read_cuts(tuple index, int ndim, Py_ssize_t* cuts) except -1:
     """From (start, length, step) for each axis, or (None, None, None) for all of it."""
-    cdef tuple part
     cdef int i
     for i in range(ndim):
         cuts[3 * i], cuts[3 * i + 1], cuts[3 * i + 2] = 0, -1, 1
-        if i < len(index) and (<tuple> index[i])[0] is not None:
-            part = <tuple> index[i]
-            cuts[3 * i], cuts[3 * i + 1], cuts[3 * i + 2] = part[0], part[1], part[2]
+        if i < len(index):
+            start, length, step = index[i]
+            if start is not None:
+                cuts[3 * i], cuts[3 * i + 1], cuts[3 * i + 2] = start, length, step
     return 0
 
 

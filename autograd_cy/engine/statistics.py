@@ -205,7 +205,7 @@ def bincount(input, weights=None, minlength=0):
         raise DTypeError(f"bincount: expected integers, got {x.dtype.name}")
     if minlength < 0:
         raise ShapeError(f"bincount: minlength should be >= 0, got {minlength}")
-    if x.ndim != 1 or weights is not None and tuple(_tensor(weights, "bincount").shape) != tuple(x.shape):
+    if x.ndim != 1 or weights is not None and _tensor(weights, "bincount").shape != x.shape:
         raise ShapeError(f"bincount: expected a 1-d tensor and weights of its shape, got shapes {x.shape} and "
                          f"{None if weights is None else weights.shape}")
     escapes("bincount()")
@@ -267,7 +267,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
         edges = zeros_code((bins + 1,), x.dtype.code)
         call_routine("counting.edges", (edges,), (), _range(x, *((0, 0) if range is None else range), "histogram"))
     if weight is not None:
-        if tuple(_tensor(weight, "histogram").shape) != tuple(input.shape) or weight.dtype != x.dtype:
+        if _tensor(weight, "histogram").shape != input.shape or weight.dtype != x.dtype:
             raise ShapeError(f"histogram: the weight must have the shape and dtype of the input, {input.shape}, got {weight.shape}")
         weight = _flat(weight)
     hist = zeros_code((count,), x.dtype.code)
@@ -339,7 +339,7 @@ def _steps(y, x, axis, name):
         x = shape.reshape(x, (-1,) + (1,) * (y.ndim - 1 - axis))
         return diff(x, dim=0)
     if x.ndim < y.ndim:
-        x = shape.reshape(x, (1,) * (y.ndim - x.ndim) + tuple(x.shape))
+        x = shape.reshape(x, (1,) * (y.ndim - x.ndim) + x.shape)
     return diff(x, dim=axis)
 
 

@@ -66,9 +66,6 @@ cdef struct FreeTensors:
 
 cdef FreeTensors free_tensors
 
-cdef enum:
-    MAX_FREE_TENSORS = 8192
-
 
 cdef inline bint is_tensor(PyObject* o) noexcept:
     return AG_TYPE(o) == tensor_type or ag_base(AG_TYPE(o)) == tensor_type or PyType_IsSubtype(AG_TYPE(o), tensor_type)

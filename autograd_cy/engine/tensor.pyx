@@ -17,8 +17,8 @@ from autograd_cy.array.layout cimport CONTIGUOUS, layout_decref, layout_incref, 
 from autograd_cy.array.storage cimport storage_decref, storage_incref, wrap_storage
 from autograd_cy.engine.node cimport Node, Watchers, node_make_cyclic, node_type, watchers_of
 from autograd_cy.engine.object cimport (
-    AG_TYPE, PyObject_ClearWeakRefs, PyObject_GC_Del, PyObject_GenericSetAttr, PyTypeObject, ag_alloc, ag_free, ag_set_in_type,
-    ag_set_name, ag_set_slots, ag_track, ag_untrack, own, visitproc,
+    AG_TYPE, MAX_FREE_TENSORS, PyObject_ClearWeakRefs, PyObject_GC_Del, PyObject_GenericSetAttr, PyTypeObject, ag_alloc, ag_free,
+    ag_set_in_type, ag_set_name, ag_set_slots, ag_track, ag_untrack, own, visitproc,
 )
 from autograd_cy.kernels.table cimport escape, recorder, recording
 
@@ -637,6 +637,6 @@ ag_set_name(Tensor, "autograd_cy.Tensor")       # what users call it, and what a
 ag_set_in_type(Tensor, "__array_priority__", 1000)
 
 
-def put_into_type(name, function):
+def put_into_type(str name, function):
     """Make a function a method of Tensor."""
     ag_set_in_type(Tensor, name, function)

@@ -7,7 +7,7 @@ inside, a gradient or another vmap - differentiates the whole. Users of ag.func 
 from collections.abc import Callable
 from typing import Any
 
-from autograd_cy.engine import creation, random
+from autograd_cy.engine import creation, generators
 from autograd_cy.engine.joins import stack
 from autograd_cy.engine.tensor import Tensor
 from autograd_cy.graph.trees import flatten, other_values, unflatten
@@ -149,17 +149,17 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         # each tensor, cut once: the gradient of unbind is one stack
         cuts = [None if dim is None else t.unbind(dim) if size else
                 (creation.zeros(t.shape[:dim % t.ndim] + t.shape[dim % t.ndim + 1:], dtype=t.dtype),) for t, dim in found]
-        state = random.default_generator.get_state() if randomness == "same" else None
-        before = random.refuse_draws(randomness == "error")
+        state = generators.default_generator.get_state() if randomness == "same" else None
+        before = generators.refuse_draws(randomness == "error")
         results = []
         try:
             for i in range(size or 1):
                 if i and state is not None:
-                    random.default_generator.set_state(state)
+                    generators.default_generator.set_state(state)
                 sample = [t if cut is None else cut[i] for (t, _), cut in zip(found, cuts, strict=True)]
                 results.append(func(*unflatten(shape, sample), **kwargs))
         finally:
-            random.refuse_draws(before, False)
+            generators.refuse_draws(before, False)
         return _joined(results, size, out_dims, name)
 
     if hasattr(func, "__name__"):

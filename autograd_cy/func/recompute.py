@@ -14,7 +14,7 @@ from typing import Any
 
 from autograd_cy.engine.backward import grad as pull
 from autograd_cy.engine.modes import enable_grad, is_grad_enabled
-from autograd_cy.engine.random import default_generator
+from autograd_cy.engine.generators import default_generator
 from autograd_cy.graph.links import attach, crossings, dependencies, last_node, redirect, shares_memory
 from autograd_cy.graph.trees import flatten, unflatten
 

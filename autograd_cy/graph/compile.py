@@ -14,7 +14,7 @@ from typing import Any, overload
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.modes import enable_grad, is_grad_enabled
 from autograd_cy.engine.operands import get_default_dtype
-from autograd_cy.engine.random import default_generator
+from autograd_cy.engine.generators import default_generator
 from autograd_cy.engine.tensor import Tensor
 
 from .capture import Inner, trace

@@ -57,7 +57,7 @@ def check_inputs(program, inputs):
     if len(inputs) != len(program.inputs):
         raise TypeError(f"{program.title}: expected {len(program.inputs)} inputs, got {len(inputs)}")
     for k, (view, tensor) in enumerate(zip(program.inputs, inputs, strict=True)):
-        if tensor.dtype.code != view.dtype or tuple(tensor.shape) != view.shape or (view.numel and tensor.stride() != view.strides):
+        if tensor.dtype.code != view.dtype or tensor.shape != view.shape or (view.numel and tensor.stride() != view.strides):
             raise ValueError(f"{program.title}: input {k} was captured as {view} with strides {view.strides}, got "
                              f"{tensor.dtype.name}{list(tensor.shape)} with strides {tensor.stride()}; capture again for other shapes")
 

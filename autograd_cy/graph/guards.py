@@ -4,7 +4,7 @@ Relies on walk.Walk, which finds what there is, on watch.Watch, which compares i
 `compile` relies on it: it captures again when `check` says that something changed, and refuses a step that changes such values.
 """
 
-from autograd_cy.engine.random import Generator
+from autograd_cy.engine.generators import Generator
 from autograd_cy.engine.tensor import Tensor
 
 from . import words

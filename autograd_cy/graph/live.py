@@ -85,7 +85,7 @@ def short_line(line):
 def value_text(value):
     """An attribute, short: arrays and tensors by their types."""
     if isinstance(value, (Tensor, np.ndarray)):
-        return f"{value.dtype.name} {tuple(value.shape)}"
+        return f"{value.dtype.name} {value.shape}"
     if isinstance(value, (tuple, list)):
         text = ", ".join(map(value_text, value[:9])) + (", ..." if len(value) > 9 else "," if len(value) == 1 else "")
         return f"({text})" if isinstance(value, tuple) else f"[{text}]"
@@ -96,7 +96,7 @@ def gradient_text(grad):
     """A gradient in a line: a single element itself, else its norm and range."""
     values = grad.detach().numpy().astype(np.float64)
     if values.size == 0:
-        return f"grad: empty, {tuple(values.shape)}"
+        return f"grad: empty, {values.shape}"
     if values.size == 1:
         return f"grad: {values.item():.4g}"
     with np.errstate(all="ignore"):

@@ -120,7 +120,7 @@ def read_attribute(o, str name):
 
 def read_class(t, str name):
     """What a class and its bases know under a name, or MISSING."""
-    cdef PyObject* found = _PyType_Lookup(<PyTypeObject*> t, <PyObject*> name)
+    cdef PyObject* found = _PyType_Lookup(<PyTypeObject*> t, <PyObject*> name) if isinstance(t, type) else NULL
     return MISSING if found == NULL else <object> found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.joins import stack
 from autograd_cy.engine.modes import no_grad
-from autograd_cy.engine.random import default_generator
+from autograd_cy.engine.generators import default_generator
 
 from .compile import Compiled
 from .program import EXTERNAL

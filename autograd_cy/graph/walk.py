@@ -19,7 +19,7 @@ import numpy as np
 from autograd_cy.array.dtypes import DType
 from autograd_cy.array.errors import CaptureError
 from autograd_cy.engine.hooks import hooks_of, registered
-from autograd_cy.engine.random import Generator
+from autograd_cy.engine.generators import Generator
 from autograd_cy.engine.tensor import Tensor
 
 from . import places, words

@@ -10,6 +10,7 @@ from ..array.errors import ShapeError
 from ..engine import creation
 from ..engine.products import matmul
 from ..engine.reduce import softmax
+from ..engine.rows import planned
 from ..engine.choose import where
 from ..engine.shape import expand
 from ..engine.tensor import Tensor
@@ -52,15 +53,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     attn_mask: bool (true: takes part) or numbers to be added, broadcast to (..., L, S). scale: 1 / sqrt(E). is_causal: the mask of
     what comes later. enable_gqa: key and value have fewer heads (dimension -3), each shared by several of query.
     """
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"scaled_dot_product_attention: expected {name} to be a Tensor, but got {type(x).__name__}")
-        if x.ndim < 2:
-            raise ShapeError(f"scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got "
-                             f"{name} of {x.ndim} dimensions")
-    if not query.dtype == key.dtype == value.dtype:
-        raise RuntimeError(f"scaled_dot_product_attention: Expected query, key, and value to have the same dtype, but got "
-                           f"{query.dtype.name}, {key.dtype.name} and {value.dtype.name}")
+    planned(_fit, query, key, value)
     if is_causal:
         if attn_mask is not None:
             raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
@@ -73,3 +66,16 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         key, value = _repeated(key, heads // key.shape[-3]), _repeated(value, heads // value.shape[-3])
     weights = attention_weights(query, key, attn_mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale, is_causal)
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
+
+
+def _fit(query, key, value):
+    """Check the arguments of attention."""
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"scaled_dot_product_attention: expected {name} to be a Tensor, but got {type(x).__name__}")
+        if x.ndim < 2:
+            raise ShapeError(f"scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got "
+                             f"{name} of {x.ndim} dimensions")
+    if not query.dtype == key.dtype == value.dtype:
+        raise RuntimeError(f"scaled_dot_product_attention: Expected query, key, and value to have the same dtype, but got "
+                           f"{query.dtype.name}, {key.dtype.name} and {value.dtype.name}")

@@ -118,19 +118,19 @@ class MultiheadAttention(Module):
         total = None
         if attn_mask is not None:
             if attn_mask.ndim == 3:
-                if tuple(attn_mask.shape) != (n * self.num_heads, length, given):
-                    raise RuntimeError(f"The shape of the 3D attn_mask is {tuple(attn_mask.shape)}, but should be "
+                if attn_mask.shape != (n * self.num_heads, length, given):
+                    raise RuntimeError(f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
                                        f"{(n * self.num_heads, length, given)}.")
                 attn_mask = attn_mask.reshape(n, self.num_heads, length, given)
-            elif tuple(attn_mask.shape) != (length, given):
-                raise RuntimeError(f"The shape of the 2D attn_mask is {tuple(attn_mask.shape)}, but should be {(length, given)}.")
+            elif attn_mask.shape != (length, given):
+                raise RuntimeError(f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {(length, given)}.")
             else:
                 attn_mask = attn_mask.unsqueeze(0).unsqueeze(0)
             total = _additive(attn_mask, dtype)
         if padding is not None:
             padding = padding.unsqueeze(0) if single and padding.ndim == 1 else padding
-            if tuple(padding.shape) != (n, given):
-                raise AssertionError(f"expecting key_padding_mask shape of {(n, given)}, but got {tuple(padding.shape)}")
+            if padding.shape != (n, given):
+                raise AssertionError(f"expecting key_padding_mask shape of {(n, given)}, but got {padding.shape}")
             padding = _additive(padding.reshape(n, 1, 1, given), dtype)
             total = padding if total is None else total + padding
         if total is not None and places > given:

@@ -44,7 +44,7 @@ from autograd_cy.engine.elementwise import (
     threshold_,
 )
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
-from autograd_cy.engine.gather import embedding
+from autograd_cy.engine.gather import embedding, one_hot
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.matrix_products import pdist
 from autograd_cy.engine.losses import (
@@ -78,6 +78,7 @@ from autograd_cy.engine.pooling import (
 )
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
+from autograd_cy.engine.rows import planned
 from autograd_cy.engine.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
 from autograd_cy.engine.choose import celu, gelu, hardtanh, prelu, where
 from autograd_cy.engine.tensor import Tensor
@@ -152,6 +153,19 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return out if bias is None else out + bias
 
 
+def _classes(shape, target, weight):
+    """How many there are in dimension 1 of (N, C, ...), or 0 of (C,), if shapes fit."""
+    if not shape:
+        raise ValueError("nll_loss expects input of shape (C,), (N, C) or (N, C, d1, ...), got a 0-d tensor")
+    wanted = (shape[0], *shape[2:]) if len(shape) > 1 else ()
+    classes = shape[1 if len(shape) > 1 else 0]
+    if target != wanted and not (len(shape) == 1 and target == (1,)):
+        raise ValueError(f"nll_loss expects targets of shape {wanted} for input of shape {shape}, got {target}")
+    if weight is not None and weight != (classes,):
+        raise ValueError(f"nll_loss expects weight of shape {(classes,)}, got {weight}")
+    return classes
+
+
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
              reduction: str = "mean") -> Tensor:
     """-weight[t] * input[..., t]; classes in dimension 1 (0 for a single sample); int64 targets.
@@ -159,21 +173,19 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     The mean divides by the sum of the weights of the targets that count, as in PyTorch: NaN when none does.
     IndexError when a target is neither a class nor ignore_index.
     """
-    if input.ndim == 0:
-        raise ValueError("nll_loss expects input of shape (C,), (N, C) or (N, C, d1, ...), got a 0-d tensor")
-    if target.dtype != int64:
+    if target.dtype is not int64:
         raise TypeError(f"nll_loss expects int64 targets, got {target.dtype}")
+    classes = planned(_classes, input.shape, target.shape, None if weight is None else weight.shape)
     single = input.ndim == 1
     if single:
         input, target = input.unsqueeze(0), target.reshape(1)
-    classes = input.shape[1]
-    if tuple(target.shape) != (input.shape[0], *input.shape[2:]):
-        raise ValueError(f"nll_loss expects targets of shape {(input.shape[0], *input.shape[2:])} for input of shape "
-                         f"{tuple(input.shape)}, got {tuple(target.shape)}")
-    if weight is not None and tuple(weight.shape) != (classes,):
-        raise ValueError(f"nll_loss expects weight of shape {(classes,)}, got {tuple(weight.shape)}")
-    rows = input.movedim(1, -1).reshape(-1, classes)
-    flat = target.reshape(-1)
+    rows, flat = (input, target) if input.ndim == 2 else (input.movedim(1, -1).reshape(-1, classes), target.reshape(-1))
+    if weight is None and not creation.capturing() and not (0 <= ignore_index < classes):
+        try:
+            losses = -rows.gather(1, flat.unsqueeze(1)).squeeze(1)
+            return reduced(losses, reduction) if reduction != "none" else losses.reshape(()) if single else losses.reshape(target.shape)
+        except IndexError:                         # somewhere there is ignore_index, or no class
+            pass
     counts = flat != ignore_index
     index = where(counts, flat, 0)
     try:
@@ -189,25 +201,6 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     if reduction == "mean":
         return losses.sum() / scale.sum()
     return reduced(losses, reduction)
-
-
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """int64 (...) -> int64 (..., num_classes), 1 at the class; num_classes -1: the largest class plus one."""
-    if tensor.dtype is not int64:
-        raise RuntimeError(f"one_hot is only applicable to index tensors of type int64, got {tensor.dtype}")
-    if num_classes <= 0 and tensor.numel() == 0:
-        raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if num_classes == -1:
-        num_classes = tensor.amax().item() + 1
-        if num_classes <= 0:
-            num_classes = 1
-    out = creation.zeros_code((*tensor.shape, num_classes if num_classes > 0 else 0), 2)
-    try:
-        return out.scatter_(-1, tensor.unsqueeze(-1), 1)
-    except IndexError:                                                # what is no class; in a replay it stays this error
-        if int(tensor.min()) < 0:
-            raise RuntimeError(f"Class values must be non-negative, got {int(tensor.min())}") from None
-        raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {int(tensor.max())}") from None
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from autograd_cy.array.dtypes import float64
-from autograd_cy.engine import creation, random
+from autograd_cy.engine import creation, generators
 from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.tensor import Tensor
 
@@ -70,7 +70,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
     with no_grad():
-        values = random.rand(tensor.shape, generator=generator, dtype=float64)
+        values = generators.rand(tensor.shape, generator=generator, dtype=float64)
 
         def place(inputs, outputs):
             uniform = creation.array_of(inputs[0])
@@ -129,7 +129,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
     with no_grad():
         tensor.normal_(0, std, generator=generator)
         for column in range(columns):
-            tensor[random.randperm(rows, generator=generator)[:math.ceil(sparsity * rows)], column] = 0
+            tensor[generators.randperm(rows, generator=generator)[:math.ceil(sparsity * rows)], column] = 0
     return tensor
 
 
@@ -174,7 +174,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     with no_grad():
-        values = random.randn((rows, columns), generator=generator, dtype=float64)
+        values = generators.randn((rows, columns), generator=generator, dtype=float64)
 
         def orthogonalise(inputs, outputs):
             flat = creation.array_of(inputs[0])

@@ -32,14 +32,14 @@ def _pair(input, target, name):
     """The two, of a shape; a warning where that takes broadcasting."""
     if not isinstance(input, Tensor) or not isinstance(target, Tensor):
         raise TypeError(f"{name}: input and target must be tensors, got {type(input).__name__} and {type(target).__name__}")
-    if tuple(input.shape) != tuple(target.shape):
+    if input.shape != target.shape:
         warnings.warn(f"{name}: the target has shape {target.shape} and the input {input.shape}; they are broadcast, which is seldom meant",
                       stacklevel=3)
     return input, target
 
 
 def _weighted(losses, weight, input, reduction, mean_of_weights):
-    if tuple(weight.shape) != tuple(input.shape):
+    if weight.shape != input.shape:
         raise ValueError("Weights and input must have the same size.")
     losses = losses * weight
     return losses.sum() / weight.sum() if reduction == "mean" and mean_of_weights else reduced(losses, reduction)
@@ -112,8 +112,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
         var = creation.full_like(input, float(var))
     elif not creation.capturing() and bool((var.detach() < 0).any()):
         raise ValueError("gaussian_nll_loss: var has negative entry/entries")
-    if tuple(var.shape) != tuple(input.shape):
-        if tuple(input.shape[:-1]) == tuple(var.shape):
+    if var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
         elif input.ndim != var.ndim or sum(v for n, v in zip(input.shape, var.shape, strict=True) if n != v) != 1:
             raise ValueError(f"gaussian_nll_loss: var is of incorrect size: {list(var.shape)} for an input of {list(input.shape)}")
@@ -156,7 +156,7 @@ def _rows(input, target, name, shape):
         raise ShapeError(f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
     if target.dtype != int64:
         raise RuntimeError(f"{name}: expected int64 targets, got {target.dtype.name}")
-    if tuple(target.shape) != shape and not (input.ndim == 1 and target.numel() == math.prod(shape) and target.ndim < 2):
+    if target.shape != shape and not (input.ndim == 1 and target.numel() == math.prod(shape) and target.ndim < 2):
         raise ShapeError(f"{name}: inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     x = input if input.ndim == 2 else input.unsqueeze(0)
     return x, target.reshape((x.shape[0], *shape[input.ndim - 1:]))
@@ -167,9 +167,9 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     """The mean over classes c other than t of weight[t] max(0, margin - x[t] + x[c]) ** p, input (N, C) or (C,)."""
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    x, t = _rows(input, target, "multi_margin_loss", tuple(input.shape[:-1]))
+    x, t = _rows(input, target, "multi_margin_loss", input.shape[:-1])
     classes = x.shape[1]
-    if weight is not None and tuple(weight.shape) != (classes,):
+    if weight is not None and weight.shape != (classes,):
         raise (ValueError if weight.ndim != 1 else ShapeError)(f"multi_margin_loss: weight must be one-dimensional, of {classes} elements, "
                                                                f"got {list(weight.shape)}")
     losses = (margin - x.gather(1, t.unsqueeze(1)) + x).clamp(min=0)
@@ -183,7 +183,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The sum of max(0, 1 - x[t] + x[c]) / C over target classes t and others c; targets (N, C) end at the first -1."""
-    x, t = _rows(input, target, "multilabel_margin_loss", tuple(input.shape))
+    x, t = _rows(input, target, "multilabel_margin_loss", input.shape)
     n, classes = x.shape
     places = creation.arange(classes)
     ends = where((t < 0).any(1), (t < 0).to(int64).argmax(1), classes)

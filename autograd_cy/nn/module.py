@@ -436,9 +436,9 @@ class Module(Hooked, metaclass=ModuleType):
                 errors.append(f'While copying the parameter named "{name}", expected a tensor or tensor-like object, '
                               f"but received {type(value)}: {error}")
                 continue
-            if tuple(value.shape) != tuple(target.shape):
-                errors.append(f"size mismatch for {name}: copying a param with shape {tuple(value.shape)} from checkpoint, "
-                              f"the shape in current model is {tuple(target.shape)}.")
+            if value.shape != target.shape:
+                errors.append(f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, "
+                              f"the shape in current model is {target.shape}.")
             copies.append((target, value))
         if errors:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))

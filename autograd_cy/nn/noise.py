@@ -8,10 +8,12 @@ import warnings
 
 from ..array.dtypes import bool as bool_dtype
 from ..array.errors import ShapeError
-from ..engine import creation, random
+from ..engine import creation, generators
 from ..engine.elementwise import log
 from ..engine.reduce import softmax
 from ..engine.choose import where
+from ..engine.random import draw
+from ..engine.rows import empty_as
 from ..engine.tensor import Tensor
 
 
@@ -34,7 +36,9 @@ def _nothing(input, inplace):
 
 def _kept(input, shape, p):
     """1 with probability 1 - p, else 0."""
-    return (random.rand(shape, dtype=input.dtype) >= p).to(input.dtype)
+    numbers = empty_as(input, shape)
+    draw(numbers, "random", None)
+    return (numbers >= p).to(input.dtype)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -131,7 +135,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     _float(logits, "gumbel_softmax")
-    uniform = random.rand(logits.shape, dtype=logits.dtype).clamp(min=2.0 ** -25)
+    uniform = generators.rand(logits.shape, dtype=logits.dtype).clamp(min=2.0 ** -25)
     soft = softmax((logits - log(-log(uniform))) / tau, dim)
     if not hard:
         return soft

@@ -162,7 +162,7 @@ class RNNBase(Module):
         else:
             states = [s.unsqueeze(1) if single else s for s in (hx if lstm else (hx,))]
             for state, shape in zip(states, shapes, strict=True):
-                if tuple(state.shape) != shape:
+                if state.shape != shape:
                     raise RuntimeError(f"Expected hidden size {shape}, got {list(state.shape)}")
         return states[0], states[1] if lstm else None
 
@@ -234,7 +234,7 @@ class RNNCellBase(Module):
         shape = (*input.shape[:-1], self.hidden_size)
         states = [creation.zeros(shape, dtype=input.dtype)] * 2 if hx is None else list(hx) if lstm else [hx, None]
         for state in states[:1 + lstm]:
-            if tuple(state.shape) != shape:
+            if state.shape != shape:
                 raise RuntimeError(f"{name}: hidden state of shape {list(state.shape)} does not fit an input of shape {list(input.shape)} "
                                    f"and hidden_size {self.hidden_size}")
         single = input.ndim == 1

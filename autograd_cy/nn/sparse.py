@@ -39,7 +39,7 @@ class Embedding(Module):
         if _weight is None:
             self.weight = Parameter(creation.empty(num_embeddings, embedding_dim, dtype=dtype), not _freeze)
             self.reset_parameters()
-        elif tuple(_weight.shape) != (num_embeddings, embedding_dim):
+        elif _weight.shape != (num_embeddings, embedding_dim):
             raise ValueError(f"Embedding: expected a weight of shape {(num_embeddings, embedding_dim)}, got {_weight.shape}")
         else:
             self.weight = Parameter(_weight, not _freeze)

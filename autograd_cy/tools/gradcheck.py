@@ -86,10 +86,10 @@ def _gradients(output, wanted, seed):
     result = []
     for x, g in zip(wanted, found, strict=True):
         if g is None:
-            result.append(np.zeros(tuple(x.shape)))
+            result.append(np.zeros(x.shape))
             continue
-        if tuple(g.shape) != tuple(x.shape):
-            raise GradcheckError(f"backward gave a gradient of shape {tuple(g.shape)} for an input of shape {tuple(x.shape)}")
+        if g.shape != x.shape:
+            raise GradcheckError(f"backward gave a gradient of shape {g.shape} for an input of shape {x.shape}")
         if g.dtype != x.dtype:
             raise GradcheckError(f"backward gave a gradient of {g.dtype} for an input of {x.dtype}")
         result.append(np.array(g.detach().numpy()))
@@ -102,7 +102,7 @@ def _analytical(output, wanted):
     matrices = [np.zeros((x.numel(), size)) for x in wanted]
     if not output.requires_grad:
         return matrices
-    shape = tuple(output.shape)
+    shape = output.shape
     for j in range(size):
         seed = np.zeros(size)
         seed[j] = 1.0
@@ -139,7 +139,7 @@ def _check_zero_seed(outputs, which, wanted):
         for x, g in zip(wanted, _gradients(outputs[k], wanted, creation.zeros_like(outputs[k])), strict=True):
             if g.size and not (g == 0).all():
                 raise GradcheckError(f"backward of output {k} gives non-zero gradients for a gradient of zeros "
-                                     f"(input of shape {tuple(x.shape)}: {g.reshape(-1)[np.argmax(g.reshape(-1) != 0)]!r})")
+                                     f"(input of shape {x.shape}: {g.reshape(-1)[np.argmax(g.reshape(-1) != 0)]!r})")
 
 
 def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: float = 1e-6, atol: float = 1e-5,

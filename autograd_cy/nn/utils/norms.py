@@ -4,7 +4,7 @@ Relies on Module (its forward pre-hooks). Scripts that train GANs and sequence m
 """
 
 from autograd_cy.engine.modes import no_grad
-from autograd_cy.engine.random import randn
+from autograd_cy.engine.generators import randn
 
 from ..functional import normalize
 from ..parameter import Parameter
