@@ -60,6 +60,7 @@ class Statement:
     def __init__(self, statement, names):
         load = "; ".join(f"{name} = _names[{name!r}]" for name in names) or "pass"
         self.timer = timeit.Timer(statement, setup=load, globals={"_names": names})
+        self.timer.timeit(1)                       # the first call may import a module
         count, took = 1, self.timer.timeit(1)
         while took < self.TARGET / 2:
             count = max(2 * count, int(count * self.TARGET / max(took, 1e-7) / 2))

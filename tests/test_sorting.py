@@ -118,6 +118,28 @@ def test_running_extremes_return_the_latest_of_equals():
     assert values(leaf.grad) == [1.0, 1.0, 2.0, 0.0]
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8"])
+def test_scans_of_columns_are_those_of_rows(name, dtype):
+    rng = np.random.default_rng(0)
+    a = rng.integers(-3 if dtype != "uint8" else 0, 4, (7, 5, 300)).astype(dtype)
+    if dtype.startswith("float"):
+        a[rng.uniform(size=a.shape) < 0.05] = NAN
+    x = ag.tensor(a)
+    for axis, view in [(0, x), (1, x), (1, x[:, :, 3:290]), (0, x.transpose(1, 2)), (2, x.transpose(0, 2))]:
+        rows = getattr(ag, name)(view.movedim(axis, -1).contiguous(), -1)
+        columns = getattr(ag, name)(view, axis)
+        for r, c in zip(*((v if isinstance(v, tuple) else (v,)) for v in (rows, columns)), strict=True):
+            assert c.movedim(axis, -1).contiguous().numpy().tobytes() == r.numpy().tobytes()
+    if name == "cumprod" and dtype.startswith("float"):           # the recurrence of its gradient
+        grads = []
+        for axis in (0, -1):
+            leaf = ag.tensor(a if axis == 0 else np.ascontiguousarray(np.moveaxis(a, 0, -1)), requires_grad=True)
+            leaf.cumprod(axis).sum().backward()
+            grads.append(leaf.grad.numpy() if axis == 0 else np.moveaxis(leaf.grad.numpy(), -1, 0))
+        assert np.array_equal(*grads, equal_nan=True)
+
+
 def test_logcumsumexp_with_infinities():
     x = ag.tensor([-INF, -INF, 1.0, INF, 2.0], requires_grad=True, dtype=ag.float64)
     y = x.logcumsumexp(0)

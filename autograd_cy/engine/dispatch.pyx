@@ -21,6 +21,7 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
     MEAN_REDUCTION, NAMES, NO_REDUCTION, SAVED_FLOAT, SAVED_INT, Node, node_bare, node_new, node_with_numbers, remember_line,
 )
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport (
     FEW, GRAIN, Operand_, broadcasts_to, category, common_dtype, converted, copy_elements, copy_into, copy_of, default_dtype, dtype_name,
     read_operand, write_number,
@@ -29,7 +30,7 @@ from autograd_cy.engine.record cimport (
     no_edge, refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, set_history, wants_grad,
 )
 from autograd_cy.engine.routines cimport run_routine
-from autograd_cy.engine.tensor cimport FLOOR_DIVIDE, POW, REMAINDER, SUB, Tensor, is_tensor, operators, tensor_new
+from autograd_cy.engine.tensor cimport FLOOR_DIVIDE, MUL, POW, REMAINDER, SUB, Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, Loop, Operand, recording, run_loop,
 )
@@ -715,8 +716,9 @@ cdef PyObject* binary_number(int opcode, OpInfo* info, Tensor x, int at, double 
 
 
 cdef PyObject* power_of_number(PyObject* a, PyObject* b) except? NULL:
-    """x ** 2, x ** 0.5 and x ** -1 by cheaper rows; NULL: not one of them."""
+    """x ** 2, x ** 0.5, x ** -1, x ** 3 and x ** -2 by cheaper rows; NULL: not one of them."""
     cdef double exponent
+    cdef object first
     if not is_tensor(a) or not isinstance(<object> b, (float, int)) or isinstance(<object> b, bool):
         return NULL
     exponent = <object> b
@@ -727,6 +729,12 @@ cdef PyObject* power_of_number(PyObject* a, PyObject* b) except? NULL:
             return unary(SQRT, a)
         if exponent == -1:
             return unary(RECIPROCAL, a)
+        if exponent == 3:
+            first = own(unary(SQUARE, a))
+            return (binary if wants_grad(<Tensor> first) else inplace)(MUL, <PyObject*> first, a)
+        if exponent == -2:                        # in this order, so that neither loses the range of the other
+            first = own(unary(RECIPROCAL, a))
+            return unary(SQUARE, <PyObject*> first)
     return NULL
 
 

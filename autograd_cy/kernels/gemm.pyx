@@ -1,18 +1,21 @@
-# The choice of a matrix product: own kernel when small, SciPy's BLAS when large, plain loops for integers.
+# The choice of a matrix product: own kernel when small, SciPy's BLAS when large, panels for integers.
 #
 # Relies on kernels/table (K.small_gemm) and on scipy.linalg.cython_blas, bound at the first large product because
 # importing scipy.linalg costs 175 ms.  The engine and the graph machine rely on it.
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
+from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, UINT8, itemsize_of
-from autograd_cy.kernels.table cimport K, recorder, recording
+from autograd_cy.kernels.table cimport K, PANEL, recorder, recording
 
 cdef enum:
     INT_LIMIT = 2147483647      # BLAS takes 32-bit sizes
     # Multiply-adds. Below SMALL the own kernel needs no more time than one thread of OpenBLAS (128-cubed, float32: 38 us
     # and 45; with AVX2 39 and 47), and two threads of it sharing a core with another process have taken 20 ms.
     SMALL = 2 * 1024 * 1024 + 1
+    PANEL_ROWS = 128            # 16 KB of integers
+    GROUP = 8                   # rows that are read together, where a column is what lies together
 
 ctypedef void (*SGemm)(char* ta, char* tb, int* m, int* n, int* k, float* alpha, float* a, int* lda, float* b, int* ldb,
                        float* beta, float* c, int* ldc) noexcept nogil
@@ -162,30 +165,64 @@ ctypedef fused integer:
     unsigned char
 
 
-cdef void int_product(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const integer* a, Py_ssize_t am, Py_ssize_t ak,
-                      const integer* b, Py_ssize_t bk, Py_ssize_t bn, integer* c, Py_ssize_t ldc) noexcept nogil:
-    cdef Py_ssize_t i, p, j
+cdef void int_product(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const integer* a, Py_ssize_t am, Py_ssize_t ak, const integer* b,
+                      Py_ssize_t bk, Py_ssize_t bn, integer* c, Py_ssize_t cm, Py_ssize_t cn) noexcept nogil:
+    """Panels of b as int64, whose sums the loop of the level forms in registers; few columns one element at a time."""
+    cdef long long panel[PANEL_ROWS * PANEL]
+    cdef long long packed[GROUP * PANEL_ROWS]
+    cdef long long sums[PANEL]
+    cdef const long long* used
+    cdef Py_ssize_t i, p, j, r, left = 0, top = 0, rows, width, group, step
+    cdef bint direct = ak == 1 and sizeof(integer) == 8
     cdef integer x
-    for i in range(m):
-        for j in range(n):
-            c[i * ldc + j] = 0
-        for p in range(k):
-            x = a[i * am + p * ak]
-            if bn == 1:
-                for j in range(n):
-                    c[i * ldc + j] += x * b[p * bk + j]
-            else:
-                for j in range(n):
-                    c[i * ldc + j] += x * b[p * bk + j * bn]
+    if n < PANEL // 2 or k == 0:
+        for i in range(m):
+            for j in range(n):
+                x = 0
+                for p in range(k):
+                    x += a[i * am + p * ak] * b[p * bk + j * bn]
+                c[i * cm + j * cn] = x
+        return
+    while left < n:
+        width, top = min(n - left, <Py_ssize_t> PANEL), 0
+        if width < PANEL:
+            memset(panel, 0, sizeof(panel))
+        while top < k:
+            rows = min(k - top, <Py_ssize_t> PANEL_ROWS)
+            used, step = <const long long*> (b + top * bk + left), bk
+            if sizeof(integer) < 8 or bn != 1 or width < PANEL or m > 2:
+                used, step = panel, PANEL
+                for p in range(rows):
+                    for j in range(width):
+                        panel[p * PANEL + j] = <long long> b[(top + p) * bk + (left + j) * bn]
+            i = 0
+            while i < m:
+                group = min(m - i, <Py_ssize_t> GROUP)
+                if not direct:
+                    for p in range(rows):
+                        for r in range(group):
+                            packed[r * PANEL_ROWS + p] = <long long> a[(i + r) * am + (top + p) * ak]
+                for r in range(group):
+                    for j in range(width):
+                        sums[j] = <long long> c[i * cm + (left + j) * cn] if top else 0
+                    K.int_columns(rows, <const long long*> (a + i * am + top) if direct else packed + r * PANEL_ROWS, used, step,
+                                  sums)
+                    for j in range(width):
+                        c[i * cm + (left + j) * cn] = <integer> sums[j]
+                    i += 1
+            top += rows
+        left += width
 
 
 cdef void int_gemm(int dtype, bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a, Py_ssize_t lda,
                    const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) noexcept nogil:
     cdef Py_ssize_t am = 1 if ta else lda, ak = lda if ta else 1
-    cdef Py_ssize_t bk = 1 if tb else ldb, bn = ldb if tb else 1
+    cdef Py_ssize_t bk = 1 if tb else ldb, bn = ldb if tb else 1, cm = ldc, cn = 1
+    if n < PANEL // 2 <= m and ta:                 # the transposed product, whose panels are rows of a
+        a, b, m, n, am, ak, bk, bn, cm, cn = b, a, n, m, bn, bk, ak, am, 1, ldc
     if dtype == INT64:
-        int_product(m, n, k, <const unsigned long long*>a, am, ak, <const unsigned long long*>b, bk, bn, <unsigned long long*>c, ldc)
+        int_product(m, n, k, <const unsigned long long*>a, am, ak, <const unsigned long long*>b, bk, bn, <unsigned long long*>c, cm, cn)
     elif dtype == INT32:
-        int_product(m, n, k, <const unsigned int*>a, am, ak, <const unsigned int*>b, bk, bn, <unsigned int*>c, ldc)
+        int_product(m, n, k, <const unsigned int*>a, am, ak, <const unsigned int*>b, bk, bn, <unsigned int*>c, cm, cn)
     else:
-        int_product(m, n, k, <const unsigned char*>a, am, ak, <const unsigned char*>b, bk, bn, <unsigned char*>c, ldc)
+        int_product(m, n, k, <const unsigned char*>a, am, ak, <const unsigned char*>b, bk, bn, <unsigned char*>c, cm, cn)

@@ -9,7 +9,7 @@
 # costs about 3 ns per level.
 
 from autograd_cy.array.dtype cimport FLOAT32
-from autograd_cy.kernels.table cimport K
+from autograd_cy.kernels.table cimport K, PANEL
 
 cdef extern from "micro.h" nogil:
     const int AG_WIDEST             # bytes of the widest vector
@@ -239,6 +239,8 @@ cdef inline void product(bint ta, bint tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_
                          const real* b, Py_ssize_t ldb, real* c, Py_ssize_t ldc) noexcept nogil:
     cdef Py_ssize_t am = 1 if ta else lda, ak = lda if ta else 1
     cdef Py_ssize_t i, j
+    if k == 1 and ldb == 1:                        # a contiguous column is a row
+        tb, ldb = False, n
     if n == 1:
         if not ta and k > 0:
             if tb or ldb == 1:
@@ -280,4 +282,17 @@ cdef void small_gemm(int dtype, int ta, int tb, Py_ssize_t m, Py_ssize_t n, Py_s
         product(ta, tb, m, n, k, <const double*>a, lda, <const double*>b, ldb, <double*>c, ldc)
 
 
+cdef void int_columns(Py_ssize_t k, const long long* a, const long long* panel, Py_ssize_t step, long long* sums) noexcept nogil:
+    cdef long long total[PANEL]
+    cdef Py_ssize_t p, j
+    for j in range(PANEL):
+        total[j] = sums[j]
+    for p in range(k):
+        for j in range(PANEL):
+            total[j] += a[p] * panel[p * step + j]
+    for j in range(PANEL):
+        sums[j] = total[j]
+
+
 K.small_gemm = small_gemm
+K.int_columns = int_columns

@@ -146,8 +146,8 @@ cdef inline element combined(element x, element v, Kind kind) noexcept nogil:
     if kind == MULTIPLY:
         return <element> (x * v)
     if kind == MAXIMUM:
-        return v if v > x or v != v else x
-    return v if v < x or v != v else x
+        return v if (v > x) | (v != v) else x
+    return v if (v < x) | (v != v) else x
 
 
 cdef inline Py_ssize_t combine(const Walk* w, Py_ssize_t n, element* far, const element* near, const int64_t* at, Kind kind) noexcept nogil:

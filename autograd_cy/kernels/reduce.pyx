@@ -15,7 +15,7 @@ from autograd_cy.kernels.fold cimport FOLD_BLOCK, OP_MAX, OP_MIN, OP_PROD, OP_SU
 from autograd_cy.kernels.reduce_arg cimport arg_columns, arg_run
 from autograd_cy.kernels.reduce_fold cimport (ABS, DIVIDE, EXP, NONZERO, NOTHING, PLAIN, POWER, SQUARE, SUBTRACT, fold,
                                               fold_few_rows, levels_for)
-from autograd_cy.kernels.reduce_plan cimport Plan, advance_pair, each_row, make_plan, out_itemsize
+from autograd_cy.kernels.reduce_plan cimport Plan, advance_pair, each_row, make_plan, out_itemsize, two_folds
 from autograd_cy.kernels.table cimport (REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX,
                                         REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, K)
 
@@ -180,6 +180,11 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
     cdef Py_ssize_t offset = 0, out_offset = 0
     cdef Py_ssize_t index[MAX_NDIM]
     cdef int nk = p.nk, d, size = out_itemsize(p.kind, p.dtype)
+    cdef bint two = two_folds(p)
+    cdef const acc_t* source
+    cdef acc_t* target
+    cdef acc_t* to
+    cdef Py_ssize_t rows, stride, step
     if nk:
         inner = p.kshape[nk - 1]
         kx = p.kx[nk - 1]
@@ -187,11 +192,20 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
     for d in range(nk - 1):
         outer *= p.kshape[d]
         index[d] = 0
-    if each_row(p):
+    if two or each_row(p):
         for i in range(outer):
             if i:
                 advance_pair(nk - 1, p, index, &offset, &out_offset)
-            fold_each(fold_of(p.kind), <const acc_t*> x + offset, inner, kx, p.count, <acc_t*> out + out_offset, kout)
+            for j in range(inner if two else 1):
+                source, target = <const acc_t*> x + offset + j * kx, <acc_t*> out + out_offset + j * kout
+                rows, stride, m, to, step = inner, kx, p.count, target, kout
+                if two:
+                    rows, stride, m, to, step = p.rshape[0], p.rx[0], p.rshape[1], scratch, 1
+                while True:                        # one call: two more would cost 6 kB
+                    fold_each(fold_of(p.kind), source, rows, stride, m, to, step)
+                    if to == target:
+                        break
+                    source, rows, m, to = to, 1, rows, target
             if p.kind == REDUCE_MEAN:
                 divide(<acc_t*> out + out_offset, inner, kout, p.count)
         return

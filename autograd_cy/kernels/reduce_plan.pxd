@@ -11,6 +11,7 @@ from autograd_cy.kernels.table cimport (REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, R
                                         REDUCE_SUM)
 
 cdef enum:
+    MOST_ROWS = 1024
     FEW = 32                  # folds of at most so many elements go across rows, even when rows are contiguous
 
 cdef struct Plan:
@@ -43,6 +44,12 @@ cdef inline int out_itemsize(int kind, int dtype) noexcept nogil:
 cdef inline bint each_row(const Plan* p) noexcept nogil:
     """Is every output the plain fold of one contiguous row?"""
     return (p.kind <= REDUCE_MIN and p.direct and p.nr == 1 and p.rx[0] == 1 and 0 < p.count <= FOLD_BLOCK)
+
+
+cdef inline bint two_folds(const Plan* p) noexcept nogil:
+    """Is every output the plain fold of the folds of not too many contiguous rows (the gradient of a convolution's bias)?"""
+    return (p.kind <= REDUCE_MIN and p.direct and p.rows and p.nr == 2 and p.rx[1] == 1 and p.count > 0 and p.rshape[0] <= MOST_ROWS
+            and p.rshape[1] <= FOLD_BLOCK)
 
 
 cdef inline void advance(int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t* index,

@@ -2,6 +2,8 @@
 #
 # Relies on table and lines. engine/scans runs them, as routines.
 #
+# Above 500 lines because each scan goes along single lines and along many neighbouring ones, and all share how these are found.
+#
 # As PyTorch's, sums and products of float32 are carried in double.
 
 from libc.math cimport INFINITY, exp, isfinite, log1p
@@ -28,7 +30,7 @@ cdef Py_ssize_t ONE = 1
 
 # ---- sums and products: ints are axis, reverse
 
-cdef void sum_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n) noexcept nogil:
+cdef inline void sum_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     cdef double carry = 0
     cdef int64_t whole = 0
@@ -41,7 +43,7 @@ cdef void sum_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so,
             out[i * so] = <element> whole
 
 
-cdef void product_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n) noexcept nogil:
+cdef inline void product_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     cdef double carry = 1
     cdef int64_t whole = 1
@@ -52,6 +54,21 @@ cdef void product_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t
         else:
             whole *= x[i * sx]
             out[i * so] = <element> whole
+
+
+cdef void sum_lines(const element* x, Py_ssize_t sx, Py_ssize_t next_x, element* out, Py_ssize_t so, Py_ssize_t next_out, Py_ssize_t n,
+                    Py_ssize_t lines, bint product) noexcept nogil:
+    """Lines one after the other; strides of 1 are spelled out, a fifth faster."""
+    cdef Py_ssize_t _
+    for _ in range(lines):
+        if product:
+            product_line(x, sx, out, so, n)
+        elif sx == 1 and so == 1:
+            sum_line(x, 1, out, 1, n)
+        else:
+            sum_line(x, sx, out, so, n)
+        x += next_x
+        out += next_out
 
 
 cdef void columns(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, Py_ssize_t n, Py_ssize_t width,
@@ -80,35 +97,50 @@ cdef void columns(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, 
         out += so
 
 
+cdef Py_ssize_t together(const Lines* lines, bint side_by_side) noexcept nogil:
+    """How many lines from the current one on follow each other; side by side: only neighbours in memory, as many as carries fit."""
+    cdef int k, last = lines.ndim - 1
+    if last < 0:
+        return 1
+    if side_by_side:
+        for k in range(lines.n_arrays):
+            if lines.strides[k][last] != 1:
+                return 1
+        return min(lines.shape[last] - lines.position[last], <Py_ssize_t> COLUMNS)
+    return lines.shape[last] - lines.position[last]
+
+
+cdef void skip_lines(Lines* lines, Py_ssize_t count) noexcept nogil:
+    cdef int k, last = lines.ndim - 1
+    if count > 1:                                  # to the last of these; from there one step on
+        lines.position[last] += count - 1
+        for k in range(lines.n_arrays):
+            lines.at[k] += (count - 1) * lines.strides[k][last]
+    next_line(lines)
+
+
 cdef void accumulate(const Array* arrays, const Py_ssize_t* ints, element* out, const element* x, bint product) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t i, back, width, inner = 1
+    cdef Py_ssize_t i = 0, back, width, step_x, step_out
     cdef int last
     start_lines(&lines, arrays, 2, 1, <int> ints[0])
-    if lines.count == 0 or lines.n == 0:
+    if lines.n == 0:
         return
-    last = lines.ndim - 1
-    if last >= 0 and lines.strides[0][last] == 1 and lines.strides[1][last] == 1 and lines.shape[last] > 1:
-        inner = lines.shape[last]
-    i = 0
+    last = max(lines.ndim - 1, 0)
+    back = (lines.n - 1) if ints[1] else 0
+    step_x, step_out = -lines.step[1] if back else lines.step[1], -lines.step[0] if back else lines.step[0]
+    x += back * lines.step[1]
+    out += back * lines.step[0]
     while i < lines.count:
-        width = min(inner - lines.position[last], <Py_ssize_t> COLUMNS) if inner > 1 else 1
-        back = (lines.n - 1) if ints[1] else 0
+        width = together(&lines, True)
         if width > 1:
-            columns(x + lines.at[1] + back * lines.step[1], -lines.step[1] if back else lines.step[1],
-                    out + lines.at[0] + back * lines.step[0], -lines.step[0] if back else lines.step[0], lines.n, width, product)
-        elif product:
-            product_line(x + lines.at[1] + back * lines.step[1], -lines.step[1] if back else lines.step[1],
-                         out + lines.at[0] + back * lines.step[0], -lines.step[0] if back else lines.step[0], lines.n)
+            columns(x + lines.at[1], step_x, out + lines.at[0], step_out, lines.n, width, product)
         else:
-            sum_line(x + lines.at[1] + back * lines.step[1], -lines.step[1] if back else lines.step[1],
-                     out + lines.at[0] + back * lines.step[0], -lines.step[0] if back else lines.step[0], lines.n)
+            width = together(&lines, False)
+            sum_lines(x + lines.at[1], step_x, lines.strides[1][last], out + lines.at[0], step_out, lines.strides[0][last], lines.n, width,
+                      product)
         i += width
-        if width > 1:                             # to the last of these lines; from there one step on
-            lines.position[last] += width - 1
-            lines.at[0] += width - 1
-            lines.at[1] += width - 1
-        next_line(&lines)
+        skip_lines(&lines, width)
 
 
 cdef Py_ssize_t by_dtype(const Array* arrays, const Py_ssize_t* ints, bint product) noexcept nogil:
@@ -159,16 +191,43 @@ cdef void extreme_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t
         i += 1
 
 
+cdef void extreme_columns(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, int64_t* places, Py_ssize_t sp, Py_ssize_t n,
+                          bint smallest, Py_ssize_t width) noexcept nogil:
+    """`width` neighbouring lines at once."""
+    cdef element best[COLUMNS]
+    cdef int64_t place[COLUMNS]
+    cdef Py_ssize_t i, j
+    cdef element v
+    cdef bint new
+    for j in range(width):
+        best[j] = x[j]
+    for i in range(n):
+        for j in range(width):
+            v = x[j]
+            new = (v != v) | (v <= best[j] if smallest else v >= best[j])
+            out[j] = best[j] = v if new else best[j]
+            places[j] = place[j] = i if new else place[j]
+        x += sx
+        out += so
+        places += sp
+
+
 cdef void extremes(const Array* arrays, const Py_ssize_t* ints, element* out, int64_t* places, const element* x) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t _
+    cdef Py_ssize_t width, i = 0
     start_lines(&lines, arrays, 3, 2, <int> ints[0])
     if lines.n == 0:
         return
-    for _ in range(lines.count):
-        extreme_line(x + lines.at[2], lines.step[2], out + lines.at[0], lines.step[0], places + lines.at[1], lines.step[1], lines.n,
-                     ints[1])
-        next_line(&lines)
+    while i < lines.count:
+        width = together(&lines, True) if sizeof(element) >= 4 else 1
+        if width > 1:
+            extreme_columns(x + lines.at[2], lines.step[2], out + lines.at[0], lines.step[0], places + lines.at[1], lines.step[1], lines.n,
+                            ints[1], width)
+        else:
+            extreme_line(x + lines.at[2], lines.step[2], out + lines.at[0], lines.step[0], places + lines.at[1], lines.step[1], lines.n,
+                         ints[1])
+        i += width
+        skip_lines(&lines, width)
 
 
 cdef Py_ssize_t running_extreme(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
@@ -219,10 +278,24 @@ cdef Py_ssize_t running_logsumexp(const Array* arrays, const Py_ssize_t* ints, c
 
 cdef void recurrences(const Array* arrays, const Py_ssize_t* ints, real* out, const real* v, const real* x) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t i, k, _
+    cdef Py_ssize_t i, j, k, width, done = 0
     cdef double h, factor
+    cdef double carry[COLUMNS]
     start_lines(&lines, arrays, 3, 1, <int> ints[0])
-    for _ in range(lines.count):
+    while done < lines.count:
+        width = together(&lines, True)
+        done += width
+        if width > 1:                              # x of this row, or, in reverse, of the one before: the next one in memory
+            for i in range(lines.n):
+                k = lines.n - 1 - i if ints[1] else i
+                for j in range(width):
+                    h = v[lines.at[1] + k * lines.step[1] + j]
+                    if i:
+                        h += x[lines.at[2] + (k + ints[1]) * lines.step[2] + j] * carry[j]
+                    carry[j] = h
+                    out[lines.at[0] + k * lines.step[0] + j] = <real> h
+            skip_lines(&lines, width)
+            continue
         h, factor = 0, 0
         for i in range(lines.n):
             k = lines.n - 1 - i if ints[1] else i

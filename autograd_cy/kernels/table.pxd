@@ -15,6 +15,7 @@ cdef enum:
     MAX_ARRAYS = 8            # of a routine
     OUT_OF_MEMORY = -2
     BLOCK = 1024              # elements per block of scratch memory
+    PANEL = 16                # columns of a panel of integers
 
 cdef enum:                    # variants: which inputs of a loop are one repeated value (pointer to a single element)
     ALL_VECTORS = 0
@@ -150,6 +151,8 @@ cdef struct Kernels:
     # lda etc. are row strides of the stored matrix. k = 0 gives zeros. Any positive sizes; meant for small ones.
     void (*small_gemm)(int dtype, int ta, int tb, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const char* a,
                        Py_ssize_t lda, const char* b, Py_ssize_t ldb, char* c, Py_ssize_t ldc) noexcept nogil
+    # sums[j] += sum_p a[p] * panel[p * step + j] for PANEL columns, for gemm.pyx
+    void (*int_columns)(Py_ssize_t k, const long long* a, const long long* panel, Py_ssize_t step, long long* sums) noexcept nogil
 
     # -1, or the first of n contiguous elements that lies outside [0, 1]; NaN passes
     Py_ssize_t (*outside_unit)(int dtype, Py_ssize_t n, const char* x) noexcept nogil

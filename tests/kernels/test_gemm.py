@@ -125,7 +125,8 @@ def test_large_products(dtype, ta, tb):
 def test_integer_products(dtype):
     rng = np.random.default_rng(2)
     for (ta, tb), extra in itertools.product(FLAGS, (0, 2)):
-        for m, n, k in itertools.product((0, 1, 3, 10), (0, 1, 4, 17), (0, 1, 5, 16)):
+        for m, n, k in [*itertools.product((0, 1, 3, 10), (0, 1, 4, 17), (0, 1, 5, 16)), (9, 40, 300), (20, 3, 140), (2, 33, 129),
+                        (1, 50, 260), (17, 8, 7), (300, 1, 200), (8, 16, 128)]:
             check(_probe.gemm, dtype, ta, tb, m, n, k, extra, rng)
 
 
