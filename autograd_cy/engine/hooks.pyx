@@ -543,7 +543,8 @@ class set_detect_anomaly:
         pass
 
     def __exit__(self, *exception):
-        switch_anomaly(self.before[0], self.before[1])
+        mode, check_nan = self.before
+        switch_anomaly(mode, check_nan)
 
 
 class detect_anomaly(set_detect_anomaly):
