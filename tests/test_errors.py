@@ -142,6 +142,9 @@ BAD = [  # name, what is done, kinds of exception, what the message must match (
     ("not a tensor", lambda: ag.exp("a"), TypeError, ["exp", "str"]),
     ("list for tensor", lambda: ag.exp([1.0]), TypeError, ["exp", "list"]),
     ("None for tensor", lambda: ag.add(None, z(1)), TypeError, ["add", "tensor"]),
+    ("None for self", lambda: ag.Tensor.backward(None), TypeError, ["backward", "Tensor"]),
+    ("None among outputs", lambda: ag.autograd.backward([z(), None]), (RuntimeError, TypeError), ["backward"]),
+    ("None for self in place", lambda: ag.Tensor.gcd_(None, 2), TypeError, ["gcd_", "Tensor"]),
     ("item", lambda: z(2).item(), (RuntimeError, ValueError), ["item|element|scalar", "2"]),
     ("dtype", lambda: ag.zeros(2, dtype="float23"), TypeError, ["dtype"]),
     ("dtype of another library", lambda: z(2).to(np.complex128), TypeError, [""]),
@@ -245,6 +248,11 @@ CRASHES = [  # each in a process of its own: an exception, never a signal
     "type(ag.ones(1).untyped_storage())().data_ptr()",
     "ag.engine.tensor.put_into_type([], len)",
     "ag.graph.places.read_class('a', 'a')",
+    "ag.graph.links.dependencies([None], 0)",
+    "ag.graph.links.attach([None], [None], None)",
+    "ag.graph.replay.Signature([None])",
+    "ag.graph.watch.Watch().class_name(3)",
+    "ag.engine.shape.slice_axes(ag.ones(2), (0, None))",
     "ag.zeros(2).__setstate__(())",
     "ag.zeros(2).__class__.__reduce_ex__(ag.zeros(2), 99)",
 ]
@@ -263,6 +271,41 @@ except Exception:
 """
     run = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=100)
     assert run.returncode == 0, run.stderr[-600:]
+
+
+WRONG_SELF = """
+import importlib, types
+import autograd_cy as ag
+import autograd_cy.graph, autograd_cy.nn
+
+classes = set()
+for name in list(ag._libraries._where):
+    classes |= {c for c in vars(importlib.import_module(name)).values() if isinstance(c, type) and c.__module__ in ag._libraries._where}
+calls = 0
+for cls in sorted(classes, key=lambda c: c.__name__):
+    for name, f in list(vars(cls).items()):
+        f = getattr(f, "__get__", None) if isinstance(f, (types.GetSetDescriptorType, types.MemberDescriptorType)) else f
+        if callable(f) and not isinstance(f, type):
+            for wrong in (None, 3, object(), [], ag.ones(1)):
+                for more in range(5):
+                    print(cls, name, wrong, more)
+                    calls += 1
+                    try:
+                        f(wrong, *[None] * more)
+                    except SystemError:
+                        raise
+                    except Exception:
+                        pass
+assert calls > 3000
+print("survived")
+"""
+
+
+def test_methods_with_a_wrong_self():
+    """Of every class of the compiled modules; what was called last is in the output."""
+    run = subprocess.run([sys.executable, "-X", "faulthandler", "-u", "-c", WRONG_SELF], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stdout[-200:] + run.stderr[-600:]
+    assert run.stdout.endswith("survived\n")
 
 
 HOSTILE = """

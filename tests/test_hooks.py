@@ -238,6 +238,30 @@ def test_prehook_that_leaves_no_gradient(engine):
     assert seen == [((None, None), (None,))]
 
 
+@pytest.mark.parametrize("retain", [False, True])
+def test_unpack_that_goes_back_itself(engine, retain):
+    """What the inner pass gives away was not the outer one's."""
+    a, b = ag.ones(3, 3, requires_grad=True), ag.full((3, 3), 2.0, requires_grad=True)
+    inner = [True]
+
+    def unpack(value):
+        if inner and value is b_packed[0]:
+            inner.clear()
+            ag.autograd.grad(second, [a, b], retain_graph=retain)
+        return value.clone()
+
+    b_packed = []
+    with ag.autograd.graph.saved_tensors_hooks(lambda t: b_packed.insert(0, t.clone()) or b_packed[0], unpack):
+        y = a @ b
+    first, second = y.sum(), y.sum()
+    if retain:
+        first.backward(engine=engine)
+        assert a.grad.tolist() == [[6.0] * 3] * 3 and b.grad.tolist() == [[3.0] * 3] * 3
+    else:
+        with pytest.raises(RuntimeError, match="retain_graph"):
+            first.backward(engine=engine)
+
+
 @pytest.mark.parametrize("where", ["inner", "leaf", "prehook", "node"])
 def test_a_hook_that_fails_changes_no_gradient(where, engine):
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])

@@ -158,9 +158,13 @@ cdef object ones_like(Tensor root):
     return FUNCTIONS["ones"](root.shape, root.dtype_)
 
 
-cdef object seed_for(Tensor root, object gradient, str caller, int k):
+cdef object seed_for(object start, object gradient, str caller, int k):
     """The gradient to start from at a root: the given one, checked, or 1 for a single element."""
+    cdef Tensor root
     cdef Tensor g
+    if not isinstance(start, Tensor):
+        raise TypeError(f"{caller}: expected a Tensor, got {type(start).__name__}")
+    root = start
     if not wants_grad(root):
         raise RuntimeError(f"{caller}: tensor {k} does not require gradients and has no grad_fn: no operation on a tensor that "
                            f"requires gradients led to it, or recording was off (no_grad)")

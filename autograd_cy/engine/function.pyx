@@ -8,6 +8,7 @@
 #
 # Above 500 lines because both are one kind of node.
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XINCREF
 
@@ -98,6 +99,7 @@ cdef Tensor restored(SavedTensor s, Node node):
 
 # ---- the context
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class FunctionCtx(Owned):
     """What forward leaves for backward: the `ctx` of an autograd.Function. It takes any attributes.
 

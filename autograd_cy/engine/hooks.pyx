@@ -428,8 +428,10 @@ cdef int unpack_saved(Node node, Watchers w) except -1:
     cdef Saved* saved
     cdef Tensor t
     cdef Layout* layout
-    for p in w.packed:
-        t = unpacked(p, node_description(node))
+    cdef list packed = w.packed, found = [unpacked(p, node_description(node)) for p in packed]
+    if node.released:                      # unpack went back through this node, as it may; the rule will say so
+        return 0
+    for p, t in zip(packed, found):
         if not same_layout(t.layout, p.layout) and not (t.layout.flags & DENSE and not p.layout.flags & DENSE):
             if p.layout.flags & DENSE:
                 layout = p.layout
@@ -543,7 +545,8 @@ class set_detect_anomaly:
         pass
 
     def __exit__(self, *exception):
-        switch_anomaly(self.before[0], self.before[1])
+        mode, check_nan = self.before
+        switch_anomaly(mode, check_nan)
 
 
 class detect_anomaly(set_detect_anomaly):

@@ -7,7 +7,7 @@ from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.layout cimport Layout, layout_incref
 from autograd_cy.array.storage cimport Storage, storage_incref
-from autograd_cy.engine.node cimport MAX_NAMED, MAX_OPS, SAVED_TENSOR, Edge, Node, Saved, is_node, saved_at
+from autograd_cy.engine.node cimport MAX_NAMED, MAX_OPS, SAVED_PACKED, SAVED_TENSOR, Edge, Node, Saved, is_node, saved_at
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, graph_make_cyclic
 
 # Of every row (read_table.pyx): the bits that the rule for an input needs, of the inputs and, after them, the output.
@@ -94,7 +94,7 @@ cdef Saved* raise_unsaved(Node node, int bit) except NULL
 
 cdef inline Saved* saved_or_raise(Node node, int bit) except NULL:
     cdef Saved* saved = saved_at(node, bit)
-    if node.released or saved == NULL or saved.storage != NULL and saved.storage.version != saved.version:
+    if node.released or saved == NULL or (saved.storage.version != saved.version if saved.storage != NULL else saved.kind == SAVED_PACKED):
         return raise_unsaved(node, bit)
     return saved
 

@@ -13,7 +13,7 @@ from autograd_cy.array.layout cimport layout_incref, strides_of
 from autograd_cy.array.storage cimport storage_incref
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
-    AS_STRIDED, REPLACE_STRIDED, SAVED_BOOL, SAVED_INT, SAVED_PACKED, Edge, Node, Saved, is_node, node_description, node_new,
+    AS_STRIDED, REPLACE_STRIDED, SAVED_BOOL, SAVED_INT, Edge, Node, Saved, is_node, node_description, node_new,
     node_with_ints, remember_line, saved_at,
 )
 from autograd_cy.kernels.table cimport recorder
@@ -81,6 +81,9 @@ cdef Saved* raise_unsaved(Node node, int bit) except NULL:
     cdef Saved* saved = saved_at(node, bit)
     if node.released or saved == NULL:
         raise_released(node)
+    if saved.storage == NULL:
+        raise RuntimeError(f"the value was put elsewhere by saved_tensors_hooks; it comes back while backward is at "
+                           f"{node_description(node)}")
     check_version(node, saved)
     return saved
 
@@ -97,9 +100,6 @@ cdef PyObject* unpack(Node node, int bit, bint with_history) except NULL:
     cdef PyObject* target
     cdef Edge* edge
     if saved.storage == NULL:
-        if saved.kind == SAVED_PACKED:
-            raise RuntimeError(f"the value was put elsewhere by saved_tensors_hooks; it comes back while backward is at "
-                               f"{node_description(node)}")
         return new_number(saved.at.number, saved.kind)
     if with_history and bit < node.n_edges:
         edge = &node.edges[bit]

@@ -25,6 +25,14 @@ from autograd_cy.engine.tensor import OPCODES
 cdef int CAPTURED = OPCODES["captured"]
 
 
+cdef list only_tensors(given):
+    cdef list found = list(given)
+    for t in found:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected tensors, got {type(t).__name__}")
+    return found
+
+
 def last_node():
     """The sequence number of the newest node: later ones are larger."""
     return free_nodes.last_seq
@@ -49,6 +57,7 @@ def dependencies(outputs, long long since, known=()):
     cdef PyObject* target
     cdef int i
     older = None
+    known, outputs = only_tensors(known), only_tensors(outputs)
     stops = {(<size_t> (<Tensor> t).node, (<Tensor> t).output_nr) for t in known if (<Tensor> t).node != NULL}
     for t in outputs:
         if (<Tensor> t).node != NULL and (<size_t> (<Tensor> t).node, (<Tensor> t).output_nr) not in stops:
@@ -106,6 +115,7 @@ def reaches_beyond(outputs, long long since, own):
     cdef Node node
     cdef int i
     memset(&walk, 0, sizeof(Walk))
+    outputs = only_tensors(outputs)
     try:
         for t in own:
             map_set(&walk.seen, <PyObject*> t, 1)
@@ -134,7 +144,7 @@ def crossings(outputs, long long since):
     cdef Edge* edge
     cdef Storage* storage
     cdef int i
-    for t in outputs:
+    for t in only_tensors(outputs):
         if (<Tensor> t).node != NULL:
             if (<Node> (<Tensor> t).node).seq > since:
                 stack.append(<object> (<Tensor> t).node)
@@ -167,15 +177,15 @@ def redirect(outputs, long long since, known, originals, aliases):
     """Let the outputs' graph, as far as it was made after `since`, lead to aliases in place of the originals: a backward pass to the
     aliases then ends there, and goes through nothing that lies behind. Returns the outputs, an original among them replaced by its
     alias, or None where the graph leads to something else than these and the tensors in `known`."""
-    cdef dict places = {key_of(o): alias for o, alias in zip(originals, aliases)}
-    cdef set allowed = {key_of(t) for t in known}
+    cdef dict places = {key_of(o): alias for o, alias in zip(only_tensors(originals), only_tensors(aliases))}
+    cdef set allowed = {key_of(t) for t in only_tensors(known)}
     cdef set seen = set()
     cdef list stack = []
     cdef list found = []
     cdef PyObject* target
     cdef Edge* edge
     cdef int i
-    for t in outputs:
+    for t in only_tensors(outputs):
         key = key_of(t)
         if (<Tensor> t).node != NULL and (<Node> (<Tensor> t).node).seq > since:
             stack.append(<object> (<Tensor> t).node)
@@ -214,7 +224,7 @@ cdef tuple key_of(Tensor t):
 
 def saved_addresses(outputs, long long since):
     """Where the memory of every value lies that a backward pass from these outputs could read: addresses of storages."""
-    cdef list stack = [<object> (<Tensor> t).node for t in outputs if (<Tensor> t).node != NULL]
+    cdef list stack = [<object> (<Tensor> t).node for t in only_tensors(outputs) if (<Tensor> t).node != NULL]
     cdef set seen = set()
     cdef set found = set()
     cdef PyObject* target
@@ -303,7 +313,7 @@ def attach(list outputs, list inputs, call):
     cdef int k
     node_set_outputs(<Node> node, <int> len(outputs))
     for k, t in enumerate(inputs):
-        set_edge(&(<Node> node).edges[k], <Tensor> t)
+        set_edge(&(<Node> node).edges[k], <Tensor?> t)
     attrs, extra = (tuple([t.shape for t in outputs]),), (call,)
     Py_INCREF(attrs)
     (<Node> node).attrs = <PyObject*> attrs
@@ -312,7 +322,7 @@ def attach(list outputs, list inputs, call):
     remember_line(<Node> node)
     for k, t in enumerate(outputs):
         Py_INCREF(<object> node)
-        set_history(<PyObject*> t, node, k)
+        set_history(<PyObject*> <Tensor?> t, node, k)
     Py_DECREF(<object> node)
 
 

@@ -66,6 +66,7 @@ cdef class Instance:
     cdef Failure failure
     cdef object error
     cdef public bint busy
+    cdef Py_ssize_t known(self, Py_ssize_t index) except -1
     cdef void set_base(self, Py_ssize_t index, char* base) noexcept
     cdef void take(self, Py_ssize_t index, Storage* storage, char* base) noexcept
     cdef void bind_input(self, Py_ssize_t index, Tensor tensor, Py_ssize_t offset) noexcept

@@ -7,6 +7,7 @@
 #
 # Above 500 lines because a Cython class cannot be divided, and what runs a step belongs to it.
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport uintptr_t
@@ -80,6 +81,7 @@ def tile(int dtype):
     return K.chain_bytes // itemsize_of(dtype)
 
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class Machine:
     """A Program made ready to run. `plan` says where LOCAL buffers lie: offsets {buffer id: byte}, nbytes."""
 
@@ -183,6 +185,7 @@ cdef class Machine:
         return Instance(self)
 
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class Instance:
     """A Machine bound to memory. Not safe for use by two threads at once."""
 
@@ -269,9 +272,17 @@ cdef class Instance:
         self.storages[index] = storage
         self.set_base(index, base)
 
+    cdef Py_ssize_t known(self, Py_ssize_t index) except -1:
+        """The index of a buffer."""
+        if not 0 <= index < len(self.machine.buffers):
+            raise IndexError(f"an instance has {len(self.machine.buffers)} buffers, got {index}")
+        return index
+
     def bind_external(self, Py_ssize_t index, UntypedStorage owner):
         """Let a buffer that lives outside be the memory of `owner`."""
-        self.take(index, owner.storage, owner.storage.data)
+        if owner.storage == NULL:
+            raise ValueError("an empty storage object has no memory")
+        self.take(self.known(index), owner.storage, owner.storage.data)
 
     cdef void bind_input(self, Py_ssize_t index, Tensor tensor, Py_ssize_t offset) noexcept:
         """Let an INPUT buffer be the memory of a tensor whose first element stands at `offset`."""
@@ -289,18 +300,20 @@ cdef class Instance:
 
     def share(self, Py_ssize_t index, Instance other not None, Py_ssize_t there):
         """Let a buffer be what it is in another instance."""
-        self.take(index, other.storages[there], other.bases[there])
+        if other.storages[other.known(there)] == NULL:
+            raise ValueError(f"buffer {there} has no memory yet")
+        self.take(self.known(index), other.storages[there], other.bases[there])
 
     def fresh(self, Py_ssize_t index, Py_ssize_t times=1):
         """New memory for a result buffer (for `times` runs, one after the other)."""
-        cdef Py_ssize_t nbytes = self.machine.buffers[index].nbytes
+        cdef Py_ssize_t nbytes = self.machine.buffers[self.known(index)].nbytes
         cdef Storage* storage = storage_new(max(nbytes * times, 1))
         self.take(index, storage, storage.data)
         storage_decref(storage)
 
     def is_shared(self, Py_ssize_t index):
         """Whether somebody else holds the memory of a buffer, or there is none yet."""
-        return self.storages[index] == NULL or self.storages[index].refs > 1
+        return self.storages[self.known(index)] == NULL or self.storages[index].refs > 1
 
     def tensor(self, view, dims=None, Py_ssize_t step=0):
         """A tensor on the memory of a buffer; with dims=(n,), of n results that lie `step` bytes apart."""
@@ -384,6 +397,8 @@ cdef class Instance:
 
     def run_step(self, Py_ssize_t i):
         """Run one instruction."""
+        if not 0 <= i < self.machine.n_steps:
+            raise IndexError(f"a program of {self.machine.n_steps} steps has no step {i}")
         cdef Py_ssize_t bad = execute(self, &self.steps[i])
         if bad != -1:
             self.failure.step, self.failure.which = i, bad

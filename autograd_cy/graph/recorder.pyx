@@ -5,6 +5,7 @@
 #
 # Above 500 lines because each kernel of the table has its one function here that says what its arguments mean.
 
+cimport cython
 import sys
 from bisect import bisect_right
 
@@ -58,6 +59,7 @@ def place(line):
     return f"{line[0]}:{line[1]}, in {line[2]}" if line else "an unknown line"
 
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class Notes:
     """What is noted during a capture (recording.Recording, its subclass, makes Programs of it).
 
@@ -143,7 +145,7 @@ cdef class Notes:
         """What follows is the second part, with `tensors` (made for this, untouched so far) as its inputs; values do not matter."""
         recorder.ignores_versions = True
         for tensor, name in zip(tensors, names, strict=True):
-            self.name_input(tensor, name)
+            self.name_input(<Tensor?> tensor, name)
         self.mark = len(self.instructions)
 
     cdef adopt_fresh(self):
@@ -278,9 +280,10 @@ class paused:
         pause_capture()
 
     def __exit__(self, *exception):
+        profile = self.profile                 # what was never entered has none
         start_capture()
         install()
-        sys.setprofile(self.profile)
+        sys.setprofile(profile)
 
 
 def note_call(function, inputs, outputs):

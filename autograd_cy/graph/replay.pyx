@@ -3,6 +3,7 @@
 # Relies on machine (the instance that is run) and watch (whether what the step reads has changed). compile relies on it.
 
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
@@ -87,6 +88,7 @@ cdef struct Place:
     int dtype
 
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class Replayer:
     """One run of a step's program with as little as possible around it: bind, run, hand over."""
 
@@ -242,6 +244,7 @@ def moved(expectations):
 
 # ---- whether a program fits a call
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class Signature:
     """The layouts, dtypes and needs of arguments that are all tensors, and the modes: compared in a few nanoseconds each."""
 
@@ -259,7 +262,7 @@ cdef class Signature:
             raise MemoryError("out of memory for a signature")
         self.kinds = []
         for k, o in enumerate(tensors):
-            t = o
+            t = <Tensor?> o
             layout_incref(t.layout)
             self.layouts[<Py_ssize_t> k] = t.layout
             self.kinds.append(2 * t.dtype_ + t.needs_grad)
@@ -294,6 +297,7 @@ cdef void* address(Tensor t) noexcept:
     return NULL if t is None else <void*> t.data
 
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class StateWatch:
     """Where the states of optimisers lie that a program updates: [(states, state, parameter)]."""
 

@@ -49,5 +49,6 @@ cdef class Watch:
     cdef list new_names(self, Record* r)
     cdef list compare(self, Record* r, list now, list keys, object limit)
     cdef list tensor_differs(self, Record* r, object t)
+    cdef int known(self, int number, Py_ssize_t count) except -1
     cpdef object object(self, int slot)
     cpdef object value(self, int place)

@@ -9,6 +9,7 @@
 #
 # Above 500 lines because a Cython class cannot be divided.
 
+cimport cython
 from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_IsContiguous, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
@@ -65,6 +66,7 @@ cdef class Deaths:
         self.any = True
 
 
+@cython.binding(False)                    # methods check the type of self only without it
 cdef class Watch:
     """Records of what containers held. `check` asks whether they still do; `differences` says what changed."""
 
@@ -95,8 +97,14 @@ cdef class Watch:
         self.weak.append(False)
         return len(self.objects) - 1
 
+    cdef int known(self, int number, Py_ssize_t count) except -1:
+        if not 0 <= number < count:
+            raise IndexError(f"a watch has no number {number} among {count}")
+        return number
+
     cpdef object object(self, int slot):
         """The object of a slot; None if it has died."""
+        self.known(slot, len(self.objects))
         return self.objects[slot]() if self.weak[slot] else self.objects[slot]
 
     def record(self, int kind, int slot, list keys, list values, list children, bint sized=False):
@@ -142,23 +150,24 @@ cdef class Watch:
 
     def keys_of(self, int record):
         """The keys of a record's places."""
+        self.known(record, self.n_records)
         return self.keys[self.records[record].start:self.records[record].start + self.records[record].n]
 
     def start_of(self, int record):
         """The first place of a record."""
-        return self.records[record].start
+        return self.records[self.known(record, self.n_records)].start
 
     def class_name(self, int place):
         """The name of the class of what was at a place, also when it has died."""
-        return self.class_names[self.child[place]]
+        return self.class_names[self.known(self.child[self.known(place, self.n_places)], len(self.class_names))]
 
     def is_object(self, int place):
         """Whether a place held a slot rather than a plain value."""
-        return self.child[place] >= 0
+        return self.child[self.known(place, self.n_places)] >= 0
 
     def container(self, int record):
         """The slot of a record's container."""
-        return self.records[record].slot
+        return self.records[self.known(record, self.n_records)].slot
 
     def check(self):
         """None while everything is as it was; else what `explain` makes of it."""
@@ -381,7 +390,7 @@ cdef class Watch:
 
     cpdef object value(self, int place):
         """What a place showed; None if that has died."""
-        if self.expected[place] == NULL:
+        if self.expected[self.known(place, self.n_places)] == NULL:
             return MISSING
         return self.values[place] if self.child[place] < 0 else self.object(self.child[place])
 
