@@ -682,3 +682,59 @@ def test_identity_of_handles():
     assert a.grad is b.grad
     assert a.grad.item() == 4.0
     assert {a: 1}[b] == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pass_within_a_rule_of_its_own_node(engine):
+    """The inner pass does not take away what the outer one's rule is still to read."""
+    seen = []
+
+    class Twice(ag.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            if not seen:
+                seen.append(True)
+                out.backward(ag.ones(2, dtype=ag.float64), engine=engine)
+            x, = ctx.saved_tensors
+            return g * 2 * x
+
+    x = leaf([1.0, 2.0])
+    out = Twice.apply(x)
+    out.backward(ag.ones(2, dtype=ag.float64), engine=engine)
+    assert x.grad.tolist() == [4.0, 8.0]
+    with pytest.raises(RuntimeError, match="a second time"):
+        out.backward(ag.ones(2, dtype=ag.float64), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_two_threads_over_one_graph(engine):
+    """Kernels of large tensors run without the interpreter's lock. Each pass succeeds or finds the graph used up; nothing else."""
+    values = np.linspace(-1, 1, 300_000)
+    g = ag.ones(len(values), dtype=ag.float64)
+    for _ in range(8):
+        x = leaf(values)
+        end = (x * 1.5).exp().sin().tanh()
+        errors = []
+        together = threading.Barrier(2)
+
+        def work(end=end, together=together, errors=errors):
+            together.wait()
+            try:
+                end.backward(g, engine=engine)
+            except RuntimeError as error:
+                errors.append(str(error))
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(errors) < 2
+        assert all("a second time" in error for error in errors)
+        e = np.exp(1.5 * values)
+        close(x.grad / (2 - len(errors)), 1.5 * e * np.cos(e) * (1 - np.tanh(np.sin(e)) ** 2))

@@ -363,7 +363,7 @@ cdef tuple gradients_of(outputs, inputs, grad_outputs, retain_graph, create_grap
     return tuple(results)
 
 
-def tensor_backward(Tensor self not None, gradient=None, retain_graph=None, create_graph=False, inputs=None, engine=None):
+def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None, engine=None):
     """Accumulate the gradient of this tensor into the `grad` of leaves.
 
     gradient: the gradient of this tensor (needed unless it has one element). retain_graph, create_graph, inputs, engine: as of
@@ -376,7 +376,7 @@ def tensor_backward(Tensor self not None, gradient=None, retain_graph=None, crea
         run_backward([self], [seed], retain_graph, create_graph, inputs, engine)
 
 
-def observed_backward(Tensor root not None, gradient, bint retain_graph, observer):
+def observed_backward(root, gradient, bint retain_graph, observer):
     """As root.backward(gradient), by the iterative engine, which calls observer(node, gradients, results) at every node: the
     gradients of the node's outputs and those its rules gave to its inputs, None where there is none. It must not keep them."""
     seed = seed_for(root, gradient, "backward", 0)

@@ -429,8 +429,6 @@ cdef int unpack_saved(Node node, Watchers w) except -1:
     cdef Tensor t
     cdef Layout* layout
     cdef list packed = w.packed, found = [unpacked(p, node_description(node)) for p in packed]
-    if node.released:                      # unpack went back through this node, as it may; the rule will say so
-        return 0
     for p, t in zip(packed, found):
         if not same_layout(t.layout, p.layout) and not (t.layout.flags & DENSE and not p.layout.flags & DENSE):
             if p.layout.flags & DENSE:

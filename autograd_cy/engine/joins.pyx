@@ -154,7 +154,9 @@ def stack(tensors, dim=0):
     cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
     cdef Layout* first = (<Tensor> parts[0]).layout
     cdef Tensor part, out
-    cdef Py_ssize_t axis, shape[MAX_NDIM], strides[MAX_NDIM]
+    cdef Py_ssize_t axis
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = first.ndim, n = <int> len(given), dtype = -1, i, k
     for k in range(n):
         part = <Tensor> parts[k]
@@ -461,7 +463,9 @@ cdef int joined_backward(Node node, PyObject** grads, PyObject** result) except 
     cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
     cdef bint drops = node.opcode == STACK
     cdef int axis = <int> ints[0 if drops else node.n_edges]
-    cdef Py_ssize_t start = 0, size, shape[MAX_NDIM], strides[MAX_NDIM]
+    cdef Py_ssize_t start = 0, size
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t step = strides_of(g.layout)[axis] * itemsize_of(g.dtype_)
     cdef int i, ndim = g.layout.ndim - drops
     for i in range(ndim):

@@ -61,7 +61,8 @@ cdef enum ReductionOfLoss:
 cdef class Node:
     cdef Py_ssize_t room              # words of 8 bytes for edges and saved values behind the fields (CPython's ob_size)
     cdef unsigned short opcode
-    cdef unsigned short n_saved
+    cdef unsigned char n_saved
+    cdef unsigned char users          # passes whose rule is at work here: in several threads, or one within another's
     cdef unsigned int mask            # bit i: input i is saved; bit n_inputs: the output is
     cdef int n_edges
     cdef int n_outputs
@@ -167,7 +168,7 @@ cdef inline PyObject* node_of_size(int opcode, int n_edges, Py_ssize_t room) exc
     (<Node> o).seq = free_nodes.last_seq
     (<Node> o).opcode = opcode
     (<Node> o).n_edges = n_edges
-    (<Node> o).n_saved = 0
+    (<Node> o).n_saved = (<Node> o).users = 0
     (<Node> o).n_outputs = 1
     (<Node> o).mask = 0
     (<Node> o).attrs = NULL

@@ -9,6 +9,9 @@ from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.pointer_map cimport PointerMap
 from autograd_cy.engine.tensor cimport Tensor
 
+cdef enum:
+    MANY_USERS = 255
+
 cdef struct Slot:             # of a node or leaf, where the fast fields of the object itself are taken by another pass
     PyObject** grads
     int n
@@ -32,6 +35,7 @@ cdef class Pass:
     cdef PyObject* running    # the node at work, for error messages
     cdef PyObject** result    # the gradients that its rule gave
     cdef int n_result, result_room
+    cdef bint at_rule         # the rule of `running` is at work
 
 cdef Pass take_pass(bint retain_graph, bint create_graph)
 cdef void give_back(Pass run) noexcept
@@ -46,6 +50,19 @@ cdef int give_grad(Tensor leaf, PyObject* total) except -1
 cdef int accumulate(Tensor leaf, PyObject* total, bint create_graph) except -1
 cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph) except NULL
 cdef PyObject** pending_of(Pass run, PyObject* leaf) except NULL
+
+
+cdef inline void enter_rule(Pass run, Node node) noexcept:
+    """What the node saved stays until the last of all passes that read it has left: kernels do not hold the interpreter's lock."""
+    run.at_rule = True
+    if node.users < MANY_USERS:
+        node.users += 1
+
+
+cdef inline void leave_rule(Pass run, Node node) noexcept:
+    run.at_rule = False
+    if node.users < MANY_USERS:                  # of a node that had so many, nobody knows
+        node.users -= 1
 
 
 cdef inline void drop(PyObject** place) noexcept:

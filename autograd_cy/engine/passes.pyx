@@ -195,6 +195,8 @@ cdef void drop_everything(Pass run) noexcept:
     if run.running != NULL:
         o = run.running
         run.running = NULL
+        if run.at_rule:
+            leave_rule(run, <Node> o)
         drop_node(run, o)
     while run.n_heap:
         run.n_heap -= 1
@@ -451,13 +453,16 @@ cdef int run_iterative(Pass run) except -1:
             node.queued = 0
         else:
             grads = slot_of(run, o, node.n_outputs).grads
+        enter_rule(run, node)
         if watched or node.watchers != NULL:
             apply_watched(run, node, grads, result)
         else:
             node_backward(node, grads, run.create_graph, result, True)
+        leave_rule(run, node)
         for i in range(node.n_outputs):
             drop(&grads[i])
-        if not run.retain_graph and (node.n_saved or node.extra != NULL) and (not watched or is_passed(run, <PyObject*> node)):
+        if not run.retain_graph and not node.users and (node.n_saved or node.extra != NULL) \
+                and (not watched or is_passed(run, <PyObject*> node)):
             node_release_saved(node)
         for i in range(n):
             if result[i] != NULL:

@@ -11,7 +11,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF
 from autograd_cy.engine.gradients cimport node_backward
 from autograd_cy.engine.hooks cimport after_rule, before_rule, switches
 from autograd_cy.engine.node cimport Node, is_node, node_release_saved
-from autograd_cy.engine.passes cimport Pass, add_to, arrived, contribute, drop, is_needed
+from autograd_cy.engine.passes cimport Pass, add_to, arrived, contribute, drop, enter_rule, is_needed, leave_rule
 from autograd_cy.engine.tensor cimport Tensor
 
 cdef extern from *:
@@ -135,10 +135,12 @@ cdef class Recursion:
             for i in range(node.n_edges):
                 result[i] = NULL
             try:
+                enter_rule(self.run, node)
                 if node.watchers == NULL or before_rule(node, grads):
                     node_backward(node, grads, self.run.create_graph, result, False)
                 if node.watchers != NULL or switches.anomaly:
                     after_rule(node, grads, result, self.run.retain_graph)
+                leave_rule(self.run, node)
                 for i in range(node.n_edges):
                     if result[i] != NULL:
                         out[i] = <object> result[i]
@@ -148,7 +150,7 @@ cdef class Recursion:
                 for i in range(node.n_outputs):
                     drop(&grads[i])
                 PyMem_Free(grads)
-            if not self.run.retain_graph:
+            if not self.run.retain_graph and not node.users:
                 node_release_saved(node)
         self.contributions[<size_t> <PyObject*> node] = out
         return out
