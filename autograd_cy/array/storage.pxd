@@ -17,7 +17,8 @@ cdef enum:
     FOREIGN = -1
     CAPTURED = -2             # made while a capture was on: a block of its own, never reused before the capture ends
     TINY = 32                 # bytes of data that fit beside the header in one cache line
-    SMALL_CLASSES = 5         # classes 0..4 (up to 256 bytes) are carved from slabs
+    SMALL_CLASSES = 5         # classes 0..4 are carved from slabs:
+    SMALL = 256               # up to so many bytes
     HEADER = 64               # bytes before the data of a block that is not tiny, and at the head of a slab
 
 cdef struct Pool:
@@ -56,7 +57,7 @@ cdef extern from *:
     int ag_size_class(size_t nbytes) noexcept nogil
     void ag_lend(char* data, size_t nbytes, size_t capacity) noexcept nogil
 
-cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL
+cdef Storage* storage_any(size_t nbytes) except NULL
 cdef void storage_free(Storage* s) noexcept
 cdef void start_capture() noexcept
 cdef void pause_capture() noexcept
@@ -71,20 +72,17 @@ cdef inline Storage* storage_new(size_t nbytes) except NULL:
     """A new block of at least nbytes (uninitialised), with one reference."""
     cdef int size_class
     cdef Storage* s
-    if nbytes > <size_t> 1 << 46:
-        raise MemoryError(f"cannot allocate {nbytes} bytes")
-    size_class = ag_size_class(nbytes)
-    s = pool.free[size_class]
-    if s == NULL or pool.capturing:
-        return storage_grow(size_class, nbytes)
-    pool.free[size_class] = <Storage*> s.refs
-    if size_class >= SMALL_CLASSES:
-        pool.cached_bytes -= HEADER + class_capacity(size_class)
-    s.refs = 1
-    s.nbytes = nbytes
-    s.version = 0
-    ag_lend(s.data, nbytes, class_capacity(size_class))
-    return s
+    if nbytes <= SMALL and not pool.capturing:
+        size_class = ag_size_class(nbytes)
+        s = pool.free[size_class]
+        if s != NULL:
+            pool.free[size_class] = <Storage*> s.refs
+            s.refs = 1
+            s.nbytes = nbytes
+            s.version = 0
+            ag_lend(s.data, nbytes, class_capacity(size_class))
+            return s
+    return storage_any(nbytes)
 
 
 cdef inline size_t class_capacity(int size_class) noexcept nogil:

@@ -78,6 +78,28 @@ cdef Storage* prepare(char* block, int size_class, size_t nbytes) noexcept:
     return s
 
 
+cdef Storage* storage_any(size_t nbytes) except NULL:
+    """As storage_new, for blocks that are not just taken from a list."""
+    cdef int size_class
+    cdef Storage* s
+    if nbytes > <size_t> 1 << 46:
+        raise MemoryError(f"cannot allocate {nbytes} bytes")
+    if pool.capturing and pool.capturing == PyThread_get_thread_ident():
+        return large_block(CAPTURED, nbytes)
+    size_class = ag_size_class(nbytes)
+    s = pool.free[size_class]
+    if s == NULL:
+        return storage_grow(size_class, nbytes)
+    pool.free[size_class] = <Storage*> s.refs
+    if size_class >= SMALL_CLASSES:
+        pool.cached_bytes -= HEADER + class_capacity(size_class)
+    s.refs = 1
+    s.nbytes = nbytes
+    s.version = 0
+    ag_lend(s.data, nbytes, class_capacity(size_class))
+    return s
+
+
 cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
     """A block from the C library: a slab's worth of small ones, or one large one."""
     cdef char* raw
@@ -85,19 +107,6 @@ cdef Storage* storage_grow(int size_class, size_t nbytes) except NULL:
     cdef Slab* slab
     cdef size_t size = block_bytes(size_class)
     cdef int i
-    if pool.capturing:
-        if pool.capturing == PyThread_get_thread_ident():
-            return large_block(CAPTURED, nbytes)
-        s = pool.free[size_class]
-        if s != NULL:                             # another thread than the captured one
-            pool.free[size_class] = <Storage*> s.refs
-            if size_class >= SMALL_CLASSES:
-                pool.cached_bytes -= size
-            s.refs = 1
-            s.nbytes = nbytes
-            s.version = 0
-            ag_lend(s.data, nbytes, class_capacity(size_class))
-            return s
     if size_class < SMALL_CLASSES:
         pool.heap_calls += 1
         if posix_memalign(<void**> &raw, SLAB_BYTES, SLAB_BYTES) != 0:
