@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 import textwrap
+import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -402,3 +404,26 @@ def test_errors_of_two_kinds(call, kinds):
     for kind in kinds:
         with pytest.raises(kind):
             call(ag.ones(2, 3))
+
+
+@pytest.mark.parametrize("attempt", [
+    lambda: ag.zeros(2, 3) @ ag.zeros(2, 3),
+    lambda: ag.cat([1, 2]),
+    lambda: ag.zeros(2).reshape(3),
+    lambda: ag.einsum("ij,k", 3),
+    lambda: ag.zeros(2).backward(),
+    lambda: ag.zeros(2).mean(4),
+])
+def test_tracebacks_name_the_sources(attempt):
+    """The package's own frames, too: files as they lie in the source tree, and lines of these (several files make one module)."""
+    with pytest.raises(Exception) as caught:
+        attempt()
+    frames = [frame for frame in traceback.extract_tb(caught.tb) if frame.filename.endswith(".pyx")]
+    sources = Path(__file__).parents[1]
+    assert frames
+    for frame in frames:
+        assert frame.filename.startswith("autograd_cy/")
+        if (sources / frame.filename).exists():
+            lines = (sources / frame.filename).read_text().splitlines()[:frame.lineno]
+            assert any(re.match(rf" *(cpdef|cdef|def) .*\b{frame.name.rpartition('.')[2]}\(", line) for line in lines)
+            assert "raise" in lines[-1] if frame is frames[-1] else "(" in lines[-1]
