@@ -26,7 +26,7 @@ cdef extern from *:
     #define ag_inline_index(values, i) 0
     #define ag_dict_version(d) 0ULL          /* deprecated from 3.12 on */
     #endif
-    #define ag_type_version(t) ((unsigned long long) ((PyTypeObject*) (t))->tp_version_tag)
+    #define ag_version_tag(t) ((unsigned long long) ((PyTypeObject*) (t))->tp_version_tag)
     #define ag_type_is_heap(t) ((((PyTypeObject*) (t))->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0)
     #define ag_descr_get(t) (((PyTypeObject*) (t))->tp_descr_get != NULL)
     #define ag_descr_set(t) (((PyTypeObject*) (t))->tp_descr_set != NULL)
@@ -47,7 +47,7 @@ cdef extern from *:
     int ag_inline_count(PyObject** values) noexcept
     int ag_inline_index(PyObject** values, int i) noexcept
     unsigned long long ag_dict_version(PyObject* d) noexcept
-    unsigned long long ag_type_version(PyObject* t) noexcept
+    unsigned long long ag_version_tag(PyObject* t) noexcept
     bint ag_type_is_heap(PyTypeObject* t) noexcept
     bint ag_descr_get(PyTypeObject* t) noexcept
     bint ag_descr_set(PyTypeObject* t) noexcept

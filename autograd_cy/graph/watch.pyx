@@ -23,7 +23,7 @@ from autograd_cy.graph.places cimport (
     ATTRS, BUFFER, CELLS, DEQUE, DICT, DICT_OF, FLAGS, FUNCTION, ITEMS, KEYS, PARTS, SET, TENSOR, TUPLE, TYPE,
     PyDict_GetItemWithError, PyDict_Next, PyDict_Size, PyErr_Clear, Py_SIZE, _PyObject_GetDictPtr, _PyType_Lookup, ag_cell,
     ag_closure, ag_code, ag_defaults, ag_dict_version, ag_inline_count, ag_inline_index, ag_inline_values, ag_kwdefaults,
-    ag_list_items, ag_type_version, attribute, dict_keys, read, same_set, same_truth, same_value,
+    ag_list_items, ag_version_tag, attribute, dict_keys, read, same_set, same_truth, same_value,
 )
 
 import weakref
@@ -206,7 +206,7 @@ cdef class Watch:
                         return False
                     remember(r)
             elif r.kind == TYPE:
-                if r.version == 0 or ag_type_version(r.container) != r.version or not shortcuts:
+                if r.version == 0 or ag_version_tag(r.container) != r.version or not shortcuts:
                     if not self.same_type(r):
                         return False
                     remember(r)
@@ -512,7 +512,7 @@ cdef void remember(Record* r) noexcept:
     if r.kind == KEYS or r.kind == FLAGS or r.kind == DICT:
         r.version = ag_dict_version(r.container)
     elif r.kind == TYPE:
-        r.version = ag_type_version(r.container)
+        r.version = ag_version_tag(r.container)
     elif r.kind == ATTRS:
         forget(r)
         values = ag_inline_values(r.container)

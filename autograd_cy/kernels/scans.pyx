@@ -121,12 +121,14 @@ cdef void skip_lines(Lines* lines, Py_ssize_t count) noexcept nogil:
 
 cdef void accumulate(const Array* arrays, const Py_ssize_t* ints, element* out, const element* x, bint product) noexcept nogil:
     cdef Lines lines
-    cdef Py_ssize_t i = 0, back, width, step_x, step_out
+    cdef Py_ssize_t i = 0, back, width, step_x, step_out, next_x = 0, next_out = 0
     cdef int last
     start_lines(&lines, arrays, 2, 1, <int> ints[0])
     if lines.n == 0:
         return
-    last = max(lines.ndim - 1, 0)
+    last = lines.ndim - 1
+    if last >= 0:
+        next_x, next_out = lines.strides[1][last], lines.strides[0][last]
     back = (lines.n - 1) if ints[1] else 0
     step_x, step_out = -lines.step[1] if back else lines.step[1], -lines.step[0] if back else lines.step[0]
     x += back * lines.step[1]
@@ -137,8 +139,7 @@ cdef void accumulate(const Array* arrays, const Py_ssize_t* ints, element* out, 
             columns(x + lines.at[1], step_x, out + lines.at[0], step_out, lines.n, width, product)
         else:
             width = together(&lines, False)
-            sum_lines(x + lines.at[1], step_x, lines.strides[1][last], out + lines.at[0], step_out, lines.strides[0][last], lines.n, width,
-                      product)
+            sum_lines(x + lines.at[1], step_x, next_x, out + lines.at[0], step_out, next_out, lines.n, width, product)
         i += width
         skip_lines(&lines, width)
 
