@@ -83,7 +83,7 @@ DEFINE = """CYTHON_UNUSED Py_NO_INLINE static int ag_define(PyObject* globals, P
 
 def compact(text, folder, package):
     """Cython's output in shorter forms; sources below `folder` are called by their paths there. In a package, a module that can't be
-    initialised does not say at which line, nor does it drop what it holds then: an eighth of all code."""
+    initialised does not say at which line, nor does it drop what it holds then: initialisations are an eighth of all code."""
     if [len(re.findall(pattern, text)) for pattern, _, _ in PLACES] == [count for _, _, count in PLACES]:
         for pattern, new, _ in PLACES:
             text = re.sub(pattern, new, text)

@@ -137,7 +137,7 @@ def measure(training, columns, dtype, epochs, rounds):
     schedule = list(timing.interleaved(outcomes, rounds))
     for _, name in timing.bar(schedule, f"{training.name} {dtype}"):
         column = outcomes[name].column
-        gc.collect(1)
+        gc.collect(1)                             # a full one would also empty Python's own free lists
         column.start(training, dtype)(min(20, epochs))          # caches, free lists and lazily bound BLAS are warm for everyone
         took, trained = timing.clocked(column.start(training, dtype), epochs)
         outcomes[name].times.append(took / epochs * 1e6)

@@ -121,11 +121,12 @@ def _shapes(x, weight, bias, stride, padding, dilation, groups, d, name):
     return single, (d, *kernel, *stride, *padding, *dilation, groups), size
 
 
-def _conv(x, weight, bias, *numbers):
-    single, geometry, size = planned(_shapes, x, weight, bias, *numbers)
+def _convolved(row, plan, x, weight, bias, *numbers):
+    """The row, of a batch of one where x has no batch dimension."""
+    single, geometry, size = planned(plan, x, weight, bias, *numbers)
     if not single:
-        return FUNCTIONS["convolution"](x, weight, bias, geometry, size)
-    return FUNCTIONS["convolution"](x.unsqueeze(0), weight, bias, geometry, size).squeeze(0)
+        return FUNCTIONS[row](x, weight, bias, geometry, size)
+    return FUNCTIONS[row](x.unsqueeze(0), weight, bias, geometry, size).squeeze(0)
 
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
@@ -134,17 +135,17 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, 
     weight (M, C / groups, K); padding: a number, "valid" (0) or "same" (as long as the input, stride 1). RuntimeError where shapes,
     dtypes or numbers do not fit.
     """
-    return _conv(input, weight, bias, stride, padding, dilation, groups, 1, "conv1d")
+    return _convolved("convolution", _shapes, input, weight, bias, stride, padding, dilation, groups, 1, "conv1d")
 
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
     """As conv1d over two dimensions: input (N, C, H, W) or (C, H, W), weight (M, C / groups, KH, KW)."""
-    return _conv(input, weight, bias, stride, padding, dilation, groups, 2, "conv2d")
+    return _convolved("convolution", _shapes, input, weight, bias, stride, padding, dilation, groups, 2, "conv2d")
 
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
     """As conv1d over three dimensions: input (N, C, D, H, W) or (C, D, H, W), weight (M, C / groups, KD, KH, KW)."""
-    return _conv(input, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
+    return _convolved("convolution", _shapes, input, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
 
 
 def _transposed_shapes(x, weight, bias, stride, padding, output_padding, groups, dilation, d, name):
@@ -168,30 +169,26 @@ def _transposed_shapes(x, weight, bias, stride, padding, output_padding, groups,
     return single, (d, *kernel, *stride, *padding, *dilation, groups), size
 
 
-def _conv_transpose(x, weight, bias, *numbers):
-    single, geometry, size = planned(_transposed_shapes, x, weight, bias, *numbers)
-    if not single:
-        return FUNCTIONS["convolution_input"](x, weight, bias, geometry, size)
-    return FUNCTIONS["convolution_input"](x.unsqueeze(0), weight, bias, geometry, size).squeeze(0)
-
-
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0, groups: int = 1,
                      dilation=1) -> Tensor:
     """The gradient of conv1d by its input, as an operation: input (N, M, L) or (M, L), weight (M, C / groups, K), result C channels
     of (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1."""
-    return _conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, 1, "conv_transpose1d")
+    return _convolved("convolution_input", _transposed_shapes, input, weight, bias, stride, padding, output_padding, groups,
+                      dilation, 1, "conv_transpose1d")
 
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0, groups: int = 1,
                      dilation=1) -> Tensor:
     """As conv_transpose1d over two dimensions."""
-    return _conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, 2, "conv_transpose2d")
+    return _convolved("convolution_input", _transposed_shapes, input, weight, bias, stride, padding, output_padding, groups,
+                      dilation, 2, "conv_transpose2d")
 
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0, groups: int = 1,
                      dilation=1) -> Tensor:
     """As conv_transpose1d over three dimensions."""
-    return _conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, 3, "conv_transpose3d")
+    return _convolved("convolution_input", _transposed_shapes, input, weight, bias, stride, padding, output_padding, groups,
+                      dilation, 3, "conv_transpose3d")
 
 
 def _patches(size, kernel_size, dilation, padding, stride, name):
