@@ -250,6 +250,8 @@ CRASHES = [  # each in a process of its own: an exception, never a signal
     "type(ag.ones(1).untyped_storage())().data_ptr()",
     "ag.engine.tensor.put_into_type([], len)",
     "ag.graph.places.read_class('a', 'a')",
+    "ag.engine.random.draw(ag.zeros(2**20, dtype=ag.uint8), 'random', None)",
+    "ag.engine.random.draw(ag.zeros(1).expand(2**40), 'random', None)",
     "ag.graph.links.dependencies([None], 0)",
     "ag.graph.links.attach([None], [None], None)",
     "ag.graph.replay.Signature([None])",

@@ -6,6 +6,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uint32_t, uint64_t
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
+from autograd_cy.array.layout cimport CONTIGUOUS
 from autograd_cy.engine.creation cimport allocate, code_of, finish, memory_of, sizes_of, tell
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, default_dtype
@@ -13,6 +14,7 @@ from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport K, recording
 
 from autograd_cy.array.dtypes import DTYPES
+from autograd_cy.array.errors import DTypeError
 from autograd_cy.engine.shape import convert, detach
 
 cdef struct Bits:                             # bitgen_t of numpy/random/bitgen.h
@@ -24,11 +26,13 @@ cdef struct Bits:                             # bitgen_t of numpy/random/bitgen.
 cdef object generators = None                 # generators.py, from the first use on
 
 
-def draw(Tensor t, str name, generator, bint tells=True):
+def draw(Tensor t not None, str name, generator, bint tells=True):
     """Fill t by a method of NumPy's generator, "random" without it, in a seventh of the time of a small one; tells: a capture of it."""
     global generators
     cdef Bits* bits
     cdef Py_ssize_t i
+    if t.dtype_ > FLOAT64 or not t.layout.flags & CONTIGUOUS:
+        raise DTypeError(f"{name}: numbers are drawn into contiguous tensors of floats, not into {t.dtype.name} with strides {t.stride()}")
     if generators is None:
         from autograd_cy.engine import generators
     if tells and recording():
