@@ -69,9 +69,9 @@ from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,
 )
 from .engine.resample import pixel_shuffle, pixel_unshuffle
-from .engine.scipy_functions import gammainc as igamma
-from .engine.scipy_functions import gammaincc as igammac
-from .engine.scipy_functions import i0
+from .engine.elementwise import gammainc as igamma
+from .engine.elementwise import gammaincc as igammac
+from .engine.elementwise import i0
 from .engine.scans import aminmax, cummax, cummin, cumprod, cumsum, logcumsumexp, nanmean, std_mean, var_mean
 from .engine.shape import (
     adjoint, broadcast_to, clone, detach, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze, t, transpose,

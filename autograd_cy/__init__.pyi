@@ -263,7 +263,7 @@ from .engine.scans import (
     std_mean as std_mean,
     var_mean as var_mean,
 )
-from .engine.scipy_functions import (
+from .engine.elementwise import (
     gammainc as _gammainc,
     gammaincc as _gammaincc,
     i0 as i0,

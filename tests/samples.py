@@ -480,7 +480,7 @@ for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.is
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Functions of SciPy
+# Special functions
 
 for _name, _ref, _domain in [
     ("i0", special.i0, "real"),
@@ -510,7 +510,7 @@ for _name, _ref, _first in [
     ("gammaincc", special.gammaincc, "positive"),
 ]:
     add(_name, public(f"special.{_name}"), _ref, ((3, 4), _first), ((4,), "positive"), grad=(False, True), tol={"float32": (5e-5, 5e-6)})
-add("airy_derivative", lambda x: ag.engine.scipy_functions.airy_derivative(x), lambda x: special.airy(x)[1], ((3, 4), "real"), elementwise=True)
+add("airy_derivative", lambda x: ag.engine.elementwise.airy_derivative(x), lambda x: special.airy(x)[1], ((3, 4), "real"), elementwise=True)
 add("multigammaln", lambda x: ag.special.multigammaln(x + 2, 3), lambda x: special.multigammaln(x + 2, 3), ((3,), "above"), tol={"float32": (1e-5, 1e-5)})
 add("float_power", public("float_power"), lambda a, b: a**b, ((3, 4), "positive"), ((4,), "real"), dtypes=("float64",))
 add("rsub", public("rsub", alpha=0.5), lambda a, b: b - 0.5 * a, ((3, 4), "real"), ((4,), "real"))

@@ -66,6 +66,7 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("round", lambda x: x.round(), [-0.5, 0.0, 1.5], [0, 0, 0]),
     ("trunc", lambda x: x.trunc(), [-1.0, 0.0, 1.5], [0, 0, 0]),
     ("i0e at 0", lambda x: ag.special.i0e(x), [0.0, -0.0], [0, 0]),
+    ("entr at and below 0", lambda x: ag.special.entr(x), [-1.0, 0.0, -0.0], [0, 0, 0]),
     ("ndtri at 0 and 1", lambda x: ag.special.ndtri(x), [0.0, 0.5, 1.0], [INF, math.sqrt(2 * math.pi), INF]),
     ("nansum", lambda x: x.nansum(), [1.0, NAN, 2.0], [1, 0, 1]),
     ("cumprod with a zero", lambda x: x.cumprod(0), [2.0, 0.0, 3.0], [1, 8, 0]),
@@ -359,6 +360,7 @@ NO_GRADIENT = [  # rows that say of themselves that an input gets no gradient: r
     ("zeta", lambda x: ag.special.zeta(x + 2, ag.tensor([1.0, 2.0], dtype=ag.float64))),
     ("gammainc", lambda x: ag.special.gammainc(x, ag.tensor([1.0, 2.0], dtype=ag.float64))),
     ("gammaincc", lambda x: ag.special.gammaincc(x, ag.tensor([1.0, 2.0], dtype=ag.float64))),
+    ("gamma_density", lambda x: ag.engine.elementwise.gamma_density(x, ag.tensor([1.0, 2.0], dtype=ag.float64))),
 ]
 
 

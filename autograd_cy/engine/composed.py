@@ -1,4 +1,4 @@
-"""Functions that are short expressions of elementwise rows: allclose, ldexp, entr, gcd and their like.
+"""Functions that are short expressions of elementwise rows: allclose, ldexp, gcd and their like.
 
 Relies on elementwise functions, choose.pyx. methods.py makes methods of them, the package's front functions.
 """
@@ -10,7 +10,7 @@ from .reduce import norm
 from .shape import sum_to
 from .tensor import Tensor
 
-INF, PI, LOG_PI, SQRT_HALF = float("inf"), 3.141592653589793, 1.1447298858494002, 0.7071067811865476
+PI, LOG_PI = 3.141592653589793, 1.1447298858494002
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -40,16 +40,6 @@ def positive(input: Tensor) -> Tensor:
     if input.dtype.name == "bool":
         raise RuntimeError("positive: the `+` operator is not defined for bool tensors")
     return input
-
-
-def entr(input: Tensor) -> Tensor:
-    """-x log(x), -inf below 0; 0 at 0, where the derivative is taken as 0, too."""
-    return where(input < 0, -INF, 0 - elementwise.xlogy(input, input))
-
-
-def ndtr(input: Tensor) -> Tensor:
-    """The standard normal distribution function: erfc(-x / sqrt(2)) / 2."""
-    return elementwise.erfc(input * -SQRT_HALF) * 0.5
 
 
 def multigammaln(input: Tensor, p: int) -> Tensor:
@@ -156,7 +146,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 
 
 __all__ = [
-    "allclose", "clamp_max_", "clamp_min_", "dist", "entr", "fill_diagonal_",
-    "float_power", "gcd", "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr",
+    "allclose", "clamp_max_", "clamp_min_", "dist", "fill_diagonal_",
+    "float_power", "gcd", "lcm", "ldexp", "ldexp_", "multigammaln",
     "positive", "real", "rsub", "spherical_bessel_j0", "sum_to_size", "unravel_index",
 ]
