@@ -343,17 +343,19 @@ class Walk(Watch):
         return issubclass(t, members)
 
     def _optimizer(self, slot):
-        """An optimizer: our own updates read its options at each replay; code of the user's is watched like any other."""
+        """An optimizer: our updates in C read its options at each replay; code of tensor operations is watched like any other."""
         optimizer = self.object(slot)
         t = type(optimizer)
         step = places.read_class(t, "step")
+        step = getattr(step, "__wrapped__", step)                    # under no_grad
         if not is_library(getattr(step, "__module__", None) if type(step) is not FunctionType else step.__globals__["__name__"]):
             self._instance(slot, optimizer, words.ATTRIBUTE)
             return
         self._class_of(t)
         groups, states = self._record(places.ATTRS, slot, ["param_groups", "state"], words.ATTRIBUTE)
-        self._special[groups] = Walk._groups
-        self._special[states] = lambda walk, slot: None      # which states it holds is StateWatch's to watch
+        if type(step) is not FunctionType:
+            self._special[groups] = Walk._groups
+            self._special[states] = lambda walk, slot: None      # which states it holds is StateWatch's to watch
         if not is_library(module_of(t)):
             self._instance(slot, optimizer, words.ATTRIBUTE)
 
