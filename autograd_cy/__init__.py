@@ -17,7 +17,8 @@ from .engine.choose import (
     add, clamp, clamp_max, clamp_min, isclose, logit, masked_fill, nan_to_num, polygamma, prelu, round, round_, sub, where,
 )
 from .engine.composed import (
-    allclose, clamp_max_, clamp_min_, dist, float_power, gcd, lcm, ldexp, positive, real, rsub, unravel_index,
+    allclose, angle, clamp_max_, clamp_min_, dist, float_power, frexp, gcd, gradient, isreal, lcm, ldexp, positive, real, renorm, rsub,
+    unravel_index,
 )
 from .engine.composed import multigammaln as mvlgamma
 from .engine.convolve import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
