@@ -1227,6 +1227,21 @@ for _r in ("mean", "sum", "none"):
         ((2, 3), "real"),
     )
     add(
+        f"huber_loss[{_r}]",
+        public(F + "huber_loss", reduction=_r, delta=0.75),
+        lambda a, b, r=_r: _reduced(special.huber(0.75, a - b), r),
+        ((2, 3), "real"),
+        ((2, 3), "real"),
+    )
+    add(
+        f"smooth_l1_loss[{_r}]",
+        public(F + "smooth_l1_loss", reduction=_r, beta=0.25),
+        lambda a, b, r=_r: _reduced(special.huber(0.25, a - b) / 0.25, r),
+        ((2, 3), "real"),
+        ((2, 3), "real"),
+        op="huber_loss",
+    )
+    add(
         f"binary_cross_entropy[{_r}]",
         public(F + "binary_cross_entropy", reduction=_r),
         functools.partial(_bce, reduction=_r),
