@@ -163,7 +163,8 @@ def _transposed_shapes(x, weight, bias, stride, padding, output_padding, groups,
         raise ShapeError(f"{name}: Given input size per channel: {list(x.shape[2:])}. Calculated output size per channel: {space}. "
                          f"Output size is too small")
     size = (x.shape[0], weight.shape[1] * groups, *space)
-    return plan_of_windows("convolution_input", "windows.convolve_input", 3, (d, *kernel, *stride, *padding, *dilation, groups), size, single)
+    return plan_of_windows("convolution_input", "windows.convolve_input", 3, (d, *kernel, *stride, *padding, *dilation, groups), size,
+                           single)
 
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0, groups: int = 1,

@@ -25,8 +25,9 @@ from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.reduce import log_softmax, mean, sum
 from autograd_cy.engine.shape import movedim, reshape, unsqueeze
 
-cdef int MSE = row_number("mse_loss"), L1 = row_number("l1_loss"), HUBER = row_number("huber_loss"), BCE = row_number("binary_cross_entropy")
-cdef int BCE_LOGITS = row_number("binary_cross_entropy_with_logits"), CROSS_ENTROPY = row_number("cross_entropy")
+cdef int MSE = row_number("mse_loss"), L1 = row_number("l1_loss"), HUBER = row_number("huber_loss")
+cdef int BCE = row_number("binary_cross_entropy"), BCE_LOGITS = row_number("binary_cross_entropy_with_logits")
+cdef int CROSS_ENTROPY = row_number("cross_entropy")
 
 
 cdef int reduction_code(object reduction, str name) except -1:

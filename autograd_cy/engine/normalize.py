@@ -8,6 +8,7 @@ import math
 from functools import partial
 
 from ..array.errors import ShapeError
+from . import creation
 from .convolve import need_float
 from .elementwise import rsqrt
 from .gradients import FUNCTIONS
@@ -20,8 +21,8 @@ from .tensor import Tensor
 
 def _plan_of_rows(x, w, b, cols, groups, span, eps, centred):
     size, rows = x.shape, (x.numel() // cols if cols else 0,)
-    return RowPlan("normalize_rows", "normalize.rows", 3, ((size, -1), (rows, -1), (rows, -1)), (*rows, cols, groups, span, centred), (eps,),
-                (cols, groups, span, eps, centred), aux=(1, 3), ones=(1, (groups * cols // span,) if b is None else b.shape))
+    return RowPlan("normalize_rows", "normalize.rows", 3, ((size, -1), (rows, -1), (rows, -1)), (*rows, cols, groups, span, centred),
+                   (eps,), (cols, groups, span, eps, centred), aux=(1, 3), ones=(1, (groups * cols // span,) if b is None else b.shape))
 
 
 def _plan_of_rows_back(g, x, w, mean, scale, *numbers):
@@ -115,8 +116,8 @@ def _several(values, size, what="value per channel"):
         raise ValueError(f"Expected more than 1 {what} when training, got input size {list(size)}")
 
 
-class _Mixed(Exception):
-    """Running statistics of another dtype than the input's."""
+class _Apart(Exception):
+    """The running statistics can't be part of the routine: they have another dtype than the input."""
 
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
@@ -129,14 +130,19 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     """
     training = bool(training)
     try:
+        if training and isinstance(momentum, Tensor):
+            raise _Apart
         return run_planned(_plan_of_batch_norm, input, weight, bias, running_mean, running_var, training, momentum, eps)
-    except _Mixed:
-        found = [None if v is None else v.detach().to(input.dtype) for v in (running_mean, running_var)]
-        out = run_planned(_plan_of_batch_norm, input, weight, bias, *found, training, momentum, eps)
-        for running, value in zip((running_mean, running_var) if training else (), found, strict=False):
-            if running is not None:
-                running.detach().copy_(value)
-        return out
+    except _Apart:
+        running = (running_mean, running_var)
+    if not training:
+        found = [v.to(input.dtype) for v in running]
+        return run_planned(_plan_of_batch_norm, input, weight, bias, *found, False, momentum, eps)
+    found = [None if v is None else creation.zeros(v.shape, dtype=input.dtype) for v in running]
+    out = run_planned(_plan_of_batch_norm, input, weight, bias, *found, True, 1.0, eps)
+    for old, new in zip(running, found, strict=True):
+        _follow(old, new, momentum)
+    return out
 
 
 def _plan_of_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
@@ -155,7 +161,7 @@ def _plan_of_batch_norm(x, weight, bias, running_mean, running_var, training, mo
     if eps < 0 or training and eps == 0:
         raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
     if any(value is not None and value.dtype != x.dtype for value in (running_mean, running_var)):
-        raise _Mixed
+        raise _Apart
     if training:
         return _plan_of_channels("normalize_channels", x, bias, (eps, momentum), (eps,), 0)
     return _plan_of_channels("scale_channels", x, bias, (eps,), None, 1)

@@ -29,7 +29,8 @@ def _line(x, dim, size, how, back=False):
                    how[1:], (dim, size, how))
 
 
-FUNCTIONS.update({"resample": partial(run_planned, _line), "resample_back": lambda x, dim, size, how: run_planned(_line, x, dim, size, how, True)})
+FUNCTIONS.update({"resample": partial(run_planned, _line),
+                  "resample_back": lambda x, dim, size, how: run_planned(_line, x, dim, size, how, True)})
 
 
 def _wanted(input, size, scale_factor, recompute):

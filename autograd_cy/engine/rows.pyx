@@ -158,11 +158,11 @@ def planned(plan, *args):
 cdef class RowPlan:
     """How one routine makes a row, as follows from shapes, dtypes and numbers; `run_planned` runs it.
 
-    row: its name, None: nothing is recorded. inputs: how many tensors (or None) of those that `run_planned` is given the routine takes, behind
+    row: its name, None: nothing is recorded. inputs: how many tensors (or None) that `run_planned` is given the routine takes, behind
     its outputs; `recorded` of them are the row's. outs: (shape, dtype code or -1: the first input's) of each output, of which `returned`
-    are returned, and which of outputs and inputs (a range) are kept for the rules: `aux`. attrs: of the row, None: what is kept. ones: (place, shape) of an input that
-    is ones where it is not given. single: the first input lacks the batch dimension of 1 that the plan is for. lean: the routine for
-    the first output only, where no gradient is wanted.
+    are returned; aux: the range of outputs and inputs that is kept for the rules. attrs: of the row, None: what is kept. ones: (place,
+    shape) of an input that is ones where it is not given. single: the first input lacks the batch dimension of 1 that the plan is for.
+    lean: the routine for the first output only, where no gradient is wanted.
     """
 
     cdef Layout* outs[MAX_OUTS]
