@@ -1236,6 +1236,21 @@ for _r in ("mean", "sum", "none"):
         ((2, 3), "real"),
     )
     add(
+        f"huber_loss[{_r}]",
+        public(F + "huber_loss", reduction=_r, delta=0.75),
+        lambda a, b, r=_r: _reduced(special.huber(0.75, a - b), r),
+        ((2, 3), "real"),
+        ((2, 3), "real"),
+    )
+    add(
+        f"smooth_l1_loss[{_r}]",
+        public(F + "smooth_l1_loss", reduction=_r, beta=0.25),
+        lambda a, b, r=_r: _reduced(special.huber(0.25, a - b) / 0.25, r),
+        ((2, 3), "real"),
+        ((2, 3), "real"),
+        op="huber_loss",
+    )
+    add(
         f"binary_cross_entropy[{_r}]",
         public(F + "binary_cross_entropy", reduction=_r),
         functools.partial(_bce, reduction=_r),
@@ -1402,6 +1417,8 @@ add("layer_norm", lambda x, w, b: ag.nn.functional.layer_norm(x, (3, 4), w, b), 
 add("group_norm", lambda x, w, b: ag.nn.functional.group_norm(x, 2, w, b), lambda x, w, b: _normal(x.reshape(3, 2, 2, 3), (2, 3), w.reshape(2, 2, 1), b.reshape(2, 2, 1)).reshape(x.shape), ((3, 4, 3), "real"), ((4,), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
 add("rms_norm", lambda x, w: ag.nn.functional.rms_norm(x, (4,), w, 1e-3), lambda x, w: _normal(x, (1,), w, 0, 1e-3, False), ((5, 4), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
 add("batch_norm", lambda x, w, b: ag.nn.functional.batch_norm(x, None, None, w, b, True), lambda x, w, b: _normal(x, (0, 2), w.reshape(-1, 1), b.reshape(-1, 1)), ((4, 3, 2), "real"), ((3,), "real"), ((3,), "real"), op="normalize_channels", tol=_NORMS)
+add("batch_norm[evaluation]", lambda x, w, b: ag.nn.functional.batch_norm(x, ag.tensor([0.5, 0.0, -1.0], dtype=x.dtype), ag.tensor([1.0, 2.0, 0.5], dtype=x.dtype), w, b), lambda x, w, b: (x - np.array([[0.5], [0.0], [-1.0]])) / np.sqrt(np.array([[1.0], [2.0], [0.5]]) + 1e-5) * w.reshape(-1, 1) + b.reshape(-1, 1), ((4, 3, 2), "real"), ((3,), "real"), ((3,), "real"), op="scale_channels", tol=_NORMS)
+add("batch_norm[evaluation, rows]", lambda x, w, b: ag.nn.functional.batch_norm(x, ag.tensor([0.5, 0.0, -1.0], dtype=x.dtype), ag.tensor([1.0, 2.0, 0.5], dtype=x.dtype), w, b), lambda x, w, b: (x - np.array([0.5, 0.0, -1.0])) / np.sqrt(np.array([1.0, 2.0, 0.5]) + 1e-5) * w + b, ((6, 3), "real"), ((3,), "real"), ((3,), "real"), op="scale_channels", tol=_NORMS)
 add("batch_norm[rows]", lambda x, w, b: ag.nn.functional.batch_norm(x, None, None, w, b, True), lambda x, w, b: _normal(x, (0,), w, b), ((6, 3), "real"), ((3,), "real"), ((3,), "real"), op="normalize_channels", tol=_NORMS)
 
 

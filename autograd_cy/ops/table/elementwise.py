@@ -296,10 +296,19 @@ def _at_least(bound, x):
     return where(x < bound, bound, x)
 
 
+def _within(d, limit):
+    """d limited to [-limit, limit]; NaN stays."""
+    return where(d < -limit, -limit, where(d > limit, limit, d))
+
+
 binary("mse_loss", lambda x, t: (x - t) * (x - t), inputs="x t", public=False, dx=lambda g, x, t: g * ((x - t) + (x - t)),
        dt=lambda g, x, t: -g * ((x - t) + (x - t)), doc="(x - t) ** 2")
 binary("l1_loss", lambda x, t: abs(x - t), inputs="x t", public=False, dx=lambda g, x, t: g * sign(x - t), dt=lambda g, x, t: -g * sign(x - t),
        doc="|x - t|", special="x = t: 0")
+binary("huber_loss", lambda x, t, delta, scale: _within(x - t, delta) * scale * ((x - t) - _within(x - t, delta) * 0.5), inputs="x t",
+       attrs="delta scale", public=False, dx=lambda g, x, t, delta, scale: g * (_within(x - t, delta) * scale),
+       dt=lambda g, x, t, delta, scale: -g * (_within(x - t, delta) * scale),
+       doc="scale * d ** 2 / 2 where d = |x - t| <= delta, scale * delta * (d - delta / 2) elsewhere")
 binary("binary_cross_entropy", lambda x, t: -(t * _at_least(-100, log(x)) + (1 - t) * _at_least(-100, log1p(-x))), inputs="x t", public=False,
        dx=lambda g, x, t: g * ((x - t) / _at_least(1e-12, (1 - x) * x)),
        dt=lambda g, x: g * (_at_least(-100, log1p(-x)) - _at_least(-100, log(x))),
