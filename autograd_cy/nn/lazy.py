@@ -6,6 +6,8 @@ Until then their parameters are there, without elements: `model.to(...)` and an 
 parameters that get their shape and values in it.
 """
 
+from ..array.errors import CaptureError
+from ..engine.creation import capturing
 from ..engine.modes import no_grad
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear
@@ -21,6 +23,8 @@ class _Lazy(Module):
         self._given = args, kwargs
 
     def forward(self, input):
+        if capturing():
+            raise CaptureError(f"{type(self).__name__}: the first input decides on the layer's shape: call the model once before it is compiled")
         if not -input.ndim <= self._axis < input.ndim:
             raise ValueError(f"{type(self).__name__}: expected an input with {self._counted} in dimension {self._axis}, got shape "
                              f"{input.shape}")

@@ -71,6 +71,18 @@ def test_what_was_said_before_the_first_input_holds(lazy, usual, shape):
         assert not ag.equal(parameters[0], before)
 
 
+def test_a_capture_comes_after_the_first_input():
+    model = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
+    run = ag.compile(model)
+    x = ag.rand(4, 5)
+    with pytest.raises(RuntimeError, match="LazyLinear: the first input decides .* call the model once before it is compiled"):
+        run(x)
+    model(x)
+    for _ in range(4):
+        found = run(x)
+    assert found.shape == (4, 3)
+
+
 def test_an_input_that_does_not_fit():
     with pytest.raises(ValueError, match=r"LazyConv2d: expected an input with in_channels in dimension -3, got shape \(3,\)"):
         nn.LazyConv2d(2, 3)(ag.ones(3))
