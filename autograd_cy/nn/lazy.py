@@ -24,7 +24,8 @@ class _Lazy(Module):
 
     def forward(self, input):
         if capturing():
-            raise CaptureError(f"{type(self).__name__}: the first input decides on the layer's shape: call the model once before it is compiled")
+            raise CaptureError(f"{type(self).__name__}: the first input decides on the layer's shape: call the model once before it is "
+                               f"compiled")
         if not -input.ndim <= self._axis < input.ndim:
             raise ValueError(f"{type(self).__name__}: expected an input with {self._counted} in dimension {self._axis}, got shape "
                              f"{input.shape}")
