@@ -133,17 +133,18 @@ SCHEDULERS = {
 }
 
 
+@pytest.mark.parametrize(("make", "captures"), [(lambda p: ag.optim.SGD(p, lr=0.1, momentum=0.9), 2), (lambda p: ag.optim.NAdam(p, lr=0.1), 3)])
 @pytest.mark.parametrize("name", SCHEDULERS)
-def test_schedules(name):
+def test_schedules(name, make, captures):
     def tale(play):
         model = network()
-        optimizer = ag.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        optimizer = make(model.parameters())
         scheduler = SCHEDULERS[name](optimizer)
         step = play(trainer(model, optimizer))
         for k in range(10):
             yield step(*batch(k)), model, optimizer, optimizer.param_groups[0]["lr"]
             scheduler.step()
-    compare(tale, captures=2)
+    compare(tale, captures=captures)
 
 
 # ---- gradients: cleared, accumulated, clipped, held

@@ -5,6 +5,7 @@ operations on every parameter. What changes from step to step is in tensors, the
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from autograd_cy.array.dtypes import float64
@@ -20,7 +21,7 @@ _MESSAGES = {"lr": "learning rate", "eps": "epsilon value"}
 
 class _Stepwise(Optimizer):
     """What these share. `usual`: the options in PyTorch's order with their defaults; `_update(p, g, s, o)`: a step of one parameter from
-    its gradient, state and options. s["step"] is a 0-d float64 tensor."""
+    its gradient, state and options. s["step"] is a 0-d float64 tensor; so are lr and betas in a captured step."""
 
     usual: dict[str, Any] = {}
 
@@ -49,6 +50,7 @@ class _Stepwise(Optimizer):
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
+            options = _scheduled(group)
             for p in group["params"]:
                 if p.grad is None:
                     continue
@@ -59,10 +61,10 @@ class _Stepwise(Optimizer):
                     self._begin(p, state, group)
                 state["step"].add_(1)
                 if group.get("decoupled_weight_decay"):
-                    p.mul_(1 - group["lr"] * group["weight_decay"])
+                    p.mul_(1 - options["lr"] * group["weight_decay"])
                 elif group.get("weight_decay"):
                     g = g.add(p, alpha=group["weight_decay"])
-                self._update(p, g, state, group)
+                self._update(p, g, state, options)
         return loss
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -81,10 +83,23 @@ class _Stepwise(Optimizer):
         raise NotImplementedError
 
 
+def _scheduled(group):
+    """The options of a group; in a captured step with what schedules change as tensors, which every replay fills anew."""
+    if not creation.capturing():
+        return group
+    numbers = creation.empty((1 + len(group.get("betas", ())),), dtype=float64)
+    creation.outside(partial(_read, group), [], [numbers])
+    return {**group, "lr": numbers[0], "betas": numbers[1:].unbind()}
+
+
+def _read(group, inputs, outputs):
+    creation.write(outputs[0], (group["lr"], *group.get("betas", ())))
+
+
 def _moments(s, g, betas):
     """The running means of g and its square, as Adam's; and 1 - beta ** step of both."""
     s["exp_avg"].lerp_(g, 1 - betas[0])
-    s["exp_avg_sq"].mul_(betas[1]).addcmul_(g, g, value=1 - betas[1])
+    s["exp_avg_sq"].mul_(betas[1]).add_(g.square().mul_(1 - betas[1]))
     return 1 - betas[0] ** s["step"], 1 - betas[1] ** s["step"]
 
 
@@ -116,7 +131,7 @@ class Adadelta(_Stepwise):
         s["square_avg"].mul_(o["rho"]).addcmul_(g, g, value=1 - o["rho"])
         d = (s["acc_delta"] + o["eps"]).sqrt_().div_((s["square_avg"] + o["eps"]).sqrt_()).mul_(g)
         s["acc_delta"].mul_(o["rho"]).addcmul_(d, d, value=1 - o["rho"])
-        p.add_(d, alpha=-o["lr"])
+        p.sub_(d.mul_(o["lr"]))
 
 
 class Adamax(_Stepwise):
