@@ -192,6 +192,9 @@ def test_one_input(name, f, values, right, dtype):
 TWO_INPUTS = [  # name, f, a, b, gradients
     ("maximum, ties", lambda a, b: ag.maximum(a, b), [1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [0.5, 0, 1], [0.5, 1, 0]),
     ("minimum, ties", lambda a, b: ag.minimum(a, b), [1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [0.5, 1, 0], [0.5, 0, 1]),
+    ("clamp by a tensor, at the bound and at NaN", lambda a, b: ag.clamp(a, b), [1.0, 2.0, 3.0, NAN, 1.0], [2.0, 2.0, 2.0, 0.0, NAN],
+     [0, 1, 1, 1, 0], [1, 0, 0, 0, 1]),
+    ("clamp by crossed tensors", lambda a, b: ag.clamp(a, b, b - 1), [1.0, 9.0], [2.0, 2.0], [0, 0], [1, 1]),
     ("pow: exponent 0, base 0", lambda a, b: a**b, [0.0, 2.0], [0.0, 0.0], [0, 0], [0, math.log(2)]),
     ("pow: base 0, exponent above 0", lambda a, b: a**b, [0.0, 0.0], [2.0, 1.0], [0, 1], [0, 0]),
     ("pow: base above 0", lambda a, b: a**b, [3.0], [2.0], [6], [9 * math.log(3)]),

@@ -9,13 +9,14 @@ from libc.math cimport NAN
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, same_layout, same_shape
-from autograd_cy.engine.dispatch cimport dense_loss, elementwise
+from autograd_cy.engine.arguments cimport need_tensor
+from autograd_cy.engine.dense cimport dense_loss
+from autograd_cy.engine.dispatch cimport elementwise
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
 from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at, own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, number_tensor
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K
 
@@ -25,8 +26,9 @@ from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.reduce import log_softmax, mean, sum
 from autograd_cy.engine.shape import movedim, reshape, unsqueeze
 
-cdef int MSE = row_number("mse_loss"), L1 = row_number("l1_loss"), BCE = row_number("binary_cross_entropy")
-cdef int BCE_LOGITS = row_number("binary_cross_entropy_with_logits"), CROSS_ENTROPY = row_number("cross_entropy")
+cdef int MSE = row_number("mse_loss"), L1 = row_number("l1_loss"), HUBER = row_number("huber_loss")
+cdef int BCE = row_number("binary_cross_entropy"), BCE_LOGITS = row_number("binary_cross_entropy_with_logits")
+cdef int CROSS_ENTROPY = row_number("cross_entropy")
 
 
 cdef int reduction_code(object reduction, str name) except -1:
@@ -45,7 +47,7 @@ cdef object reduce_loss(object losses, int reduction):
     return mean(losses) if reduction == MEAN_REDUCTION else sum(losses)
 
 
-cdef object pair_loss(int opcode, object x, object target, int reduction, str name, bint strict):
+cdef object pair_loss(int opcode, object x, object target, int reduction, str name, bint strict, const double* attrs=NULL):
     cdef PyObject* args[2]
     cdef Layout* layout
     if not is_tensor(<PyObject*> x) or not is_tensor(<PyObject*> target):
@@ -59,12 +61,12 @@ cdef object pair_loss(int opcode, object x, object target, int reduction, str na
         layout_decref(layout)
         warnings.warn(f"{name}: the target has shape {target.shape} and the input {x.shape}; they are broadcast, which is seldom meant",
                       stacklevel=2)
-    if reduction != NO_REDUCTION and same_layout((<Tensor> x).layout, (<Tensor> target).layout) \
+    if reduction != NO_REDUCTION and attrs == NULL and same_layout((<Tensor> x).layout, (<Tensor> target).layout) \
             and (<Tensor> x).layout.flags & DENSE and (<Tensor> x).dtype_ == (<Tensor> target).dtype_ and (<Tensor> x).dtype_ <= FLOAT64 \
             and (<Tensor> x).layout.numel < GRAIN:
         return own(dense_loss(opcode, <Tensor> x, <Tensor> target, reduction))
     args[0], args[1] = <PyObject*> x, <PyObject*> target
-    return own(elementwise(opcode, 2, args, NULL, reduction))
+    return own(elementwise(opcode, 2, args, attrs, reduction))
 
 
 def mse_loss(input, target, reduction="mean"):
@@ -83,6 +85,36 @@ def mse_loss_of(self, input, target):
 def l1_loss(input, target, reduction="mean"):
     """The mean (or "sum", or "none") of |input - target|."""
     return pair_loss(L1, input, target, reduction_code(reduction, "l1_loss"), "l1_loss", False)
+
+
+def huber_loss(input, target, reduction="mean", double delta=1.0, weight=None):
+    """d ** 2 / 2 where d = |input - target| <= delta, delta (d - delta / 2) elsewhere; mean, "sum" or "none".
+
+    Raises RuntimeError for delta <= 0, ValueError where weight has another shape than the input.
+    """
+    cdef double[2] attrs = [delta, 1]
+    cdef int code = reduction_code(reduction, "huber_loss")
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    losses = pair_loss(HUBER, input, target, code if weight is None else NO_REDUCTION, "huber_loss", False, attrs)
+    if weight is None:
+        return losses
+    if weight.shape != input.shape:
+        raise ShapeError("Weights and input must have the same size.")
+    return reduce_loss(losses * weight, code)
+
+
+def smooth_l1_loss(input, target, reduction="mean", double beta=1.0):
+    """d ** 2 / (2 beta) where d = |input - target| < beta, d - beta / 2 elsewhere; mean, "sum" or "none".
+
+    Raises RuntimeError for beta < 0; beta = 0 (below 1e-38 is as good as that): l1_loss.
+    """
+    cdef double[2] attrs = [beta, 1 / beta]
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta < 1e-38:
+        return l1_loss(input, target, reduction)
+    return pair_loss(HUBER, input, target, reduction_code(reduction, "smooth_l1_loss"), "smooth_l1_loss", False, attrs)
 
 
 def binary_cross_entropy(input, target, weight=None, reduction="mean"):

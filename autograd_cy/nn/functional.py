@@ -51,8 +51,10 @@ from autograd_cy.engine.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
+    huber_loss,
     l1_loss,
     mse_loss,
+    smooth_l1_loss,
 )
 from autograd_cy.engine.blocks import pad
 from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
@@ -89,7 +91,6 @@ from .losses import (
     cosine_similarity,
     gaussian_nll_loss,
     hinge_embedding_loss,
-    huber_loss,
     kl_div,
     margin_ranking_loss,
     multi_margin_loss,
@@ -98,7 +99,6 @@ from .losses import (
     pairwise_distance,
     poisson_nll_loss,
     reduced,
-    smooth_l1_loss,
     soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,

@@ -1,7 +1,7 @@
 """From the table's elementwise rows to typed Cython loops.
 
-Relies on symbols.py, formulas.py and the table. setup.py writes what `float_loops` and `integer_loops` return into the build directory and
-compiles it. `python -m autograd_cy.ops.codegen [row]` prints the source.
+Relies on symbols.py, formulas.py and the table. setup.py writes what `levelled_loops` and `integer_loops` return into the build directory
+and compiles it. `python -m autograd_cy.ops.codegen [row]` prints the source.
 
 For every elementwise row there is a loop of the forward formula and one for each derivative, for each dtype and for up to three
 variants (all inputs vectors; the last or the first a repeated value). Repeated subexpressions are computed once, equal formulas
@@ -316,8 +316,8 @@ cdef void repeat_{suffix}(Loop loop, int place, int count, int bytes, Py_ssize_t
 '''
 
 
-def _module(dtypes, head="", *more, wanted=lambda loop, dtype: True):
-    """Cython source of the wanted loops of these dtypes; loops of equal source are one function."""
+def _module(dtypes, wanted, head="", *more):
+    """Cython source of the loops of these dtypes with wanted(loop, dtype); loops of equal source are one function."""
     register, known, steps, parts = [], {}, Steps(_arguments, _LETTERS), []
     for loop in loops():
         for dtype in loop.dtypes:
@@ -340,20 +340,26 @@ def _module(dtypes, head="", *more, wanted=lambda loop, dtype: True):
         *(_REPEAT.strip().format(ctype=ctype, suffix=suffix) for _, ctype, suffix in dtypes), *parts, "\n".join(register), *more]) + "\n"
 
 
-def float_loops(long_only=False):
-    """Cython source of the loops of floating point, which are compiled once per instruction-set level.
+def _divides(loop, dtype):
+    """Whether it is a loop of integers with a division or a power, which no level has vectors for."""
+    return dtype not in FLOATS and _has(_arguments(loop), _DIVIDING | {"pow"})
+
+
+def levelled_loops(long_only=False):
+    """Cython source of the loops that are compiled once per instruction-set level.
 
     Vectors of 512 bits make long formulas 1.4 to 1.8 times as fast as vectors of 256. The others wait for memory, so v4 has the long
-    ones only.
+    ones only, and no integers. Those gain much from v3, as SSE2 knows no maximum, no comparison and no product of 64 bits.
     """
     from .chains import source
-    return _module(FLOATS, "" if long_only else SPECIAL, source(),
-                   wanted=lambda loop, _: not loop.row.rare and (not long_only or is_long(_arguments(loop))))
+    if long_only:
+        return _module(FLOATS, lambda loop, dtype: not loop.row.rare and is_long(_arguments(loop)), "", source())
+    return _module(DTYPES, lambda loop, dtype: not loop.row.rare and not _divides(loop, dtype), SPECIAL, source())
 
 
 def integer_loops():
-    """Cython source of the loops of integers and bools, and of rare rows, which are compiled for every processor alike."""
-    return _module(DTYPES, RARE, wanted=lambda loop, dtype: loop.row.rare or dtype not in FLOATS)
+    """Cython source of the loops of rare rows, and of those of integers and bools that are compiled for every processor alike."""
+    return _module(DTYPES, lambda loop, dtype: loop.row.rare or _divides(loop, dtype), RARE)
 
 
 if __name__ == "__main__":
