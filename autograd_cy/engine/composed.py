@@ -58,11 +58,6 @@ def multigammaln(input: Tensor, p: int) -> Tensor:
     return elementwise.lgamma(terms).sum(-1) + p * (p - 1) / 4 * LOG_PI
 
 
-def spherical_bessel_j0(x: Tensor) -> Tensor:
-    """sin(x) / x, 1 at x = 0."""
-    return elementwise.sinc(x * (1 / PI))
-
-
 def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     """input ** exponent in float64."""
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
@@ -231,6 +226,6 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 
 __all__ = [
     "allclose", "angle", "clamp_max_", "clamp_min_", "dist", "fill_diagonal_", "float_power", "frexp", "gcd", "gradient", "isreal",
-    "lcm", "ldexp", "ldexp_", "multigammaln", "positive", "real", "renorm", "rsub", "spherical_bessel_j0", "sum_to_size",
+    "lcm", "ldexp", "ldexp_", "multigammaln", "positive", "real", "renorm", "rsub", "sum_to_size",
     "unravel_index",
 ]

@@ -240,12 +240,6 @@ AG_CALLED double ag_polygamma_f64(double x, double n) {
 }
 AG_CALLED float ag_polygamma_f32(float x, float n) { return (float)ag_polygamma_f64((double)x, (double)n); }
 
-/* x^(a - 1) e^-x / gamma(a), the derivative of the incomplete gamma function P(a, x) by x */
-AG_CALLED double ag_gamma_density_f64(double a, double x) {
-    double power = a == 1.0 ? 0.0 : (a - 1.0) * log(x);
-    return exp(power - x - lgamma(a));
-}
-
 /* ---- sqrt(a^2 + b^2) without overflow or underflow on the way */
 
 AG_INLINE float ag_hypot_f32(float a, float b) {

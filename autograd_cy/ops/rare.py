@@ -10,7 +10,7 @@ from .symbols import Expression, Symbol
 SERIES = ("i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "scaled_modified_bessel_k0",
           "modified_bessel_k1", "scaled_modified_bessel_k1", "airy_ai", "airy_derivative", "erfcx", "log_ndtr", "ndtri")
 # Special functions of two numbers, one after the other: the C library's, and those that are SciPy's (RARE, below).
-IN_TURN = ("zeta", "gamma_density", "gammainc", "gammaincc")
+IN_TURN = ("zeta", "gammainc", "gammaincc")
 
 
 class Steps:
@@ -43,6 +43,8 @@ class Steps:
                 return places[e.name]
             if e not in places:
                 if isinstance(e, Expression):
+                    for a in sorted(e.args, key=lambda a: not isinstance(a, Expression)):       # numbers last: they take a place each
+                        place(a)
                     read = [place(a) for a in e.args]
                     step = self.MASK if e.name == "masked" else LOOP_IDS[e.name]
                 else:
@@ -101,7 +103,6 @@ cdef extern from *:
 
 cdef extern from "vecmath.h" nogil:
     double ag_zeta_f64(double, double) noexcept
-    double ag_gamma_density_f64(double, double) noexcept
 
 ctypedef double (*OfTwo)(double, double, int) noexcept nogil
 cdef OfTwo of_scipy[2]
