@@ -195,13 +195,22 @@ AG_CALLED double ag_inverse_power_f64(double x, double s) {
         if (n & 1) y *= x;
     return 1 / y;
 }
-/* sum of 1 / (q + k)^s over k >= 0 for q > 0, s > 1: terms up to s + 10, then Euler and Maclaurin's formula (Johansson, "Rigorous
- * high-precision computation of the Hurwitz zeta function", 2015, eq. 5) */
-AG_CALLED double ag_zeta_sum_f64(double s, double q) {
+/* sum of 1 / (q + k)^s over k >= 0, divided by its first term, by Euler and Maclaurin's formula (Johansson, "Rigorous high-precision
+ * computation of the Hurwitz zeta function", 2015, eq. 5) */
+AG_CALLED double ag_zeta_tail_f64(double s, double q) {
     /* B_2k / (2k)! */
     static const double numbers[9] = {0x1.5555555555555p-4, -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15, -0x1.bbd779334ef0bp-21,
                                       0x1.66a8f2bf70ebep-26, -0x1.22805d644267fp-31, 0x1.d6db2c4e09162p-37, -0x1.7da4e1f79955cp-42,
                                       0x1.355871d652e9ep-47};
+    double tail = 0, factor = s / q, z = 1 / (q * q);      /* s (s + 1) ... (s + 2k - 2) / q^(2k - 1) */
+    for (int k = 0; k < 9; k++) {
+        tail += numbers[k] * factor;
+        factor *= (s + 2 * k + 1) * (s + 2 * k + 2) * z;
+    }
+    return q / (s - 1) + 0.5 + tail;
+}
+/* sum of 1 / (q + k)^s over k >= 0 for q > 0, s > 1: terms up to s + 10, then the tail */
+AG_CALLED double ag_zeta_sum_f64(double s, double q) {
     double sum = 0, first = ag_inverse_power_f64(q, s), t = first;
     while (q < s + 10) {
         sum += t;
@@ -209,12 +218,7 @@ AG_CALLED double ag_zeta_sum_f64(double s, double q) {
         t = ag_inverse_power_f64(q, s);
         if (t * q <= sum * 0x1p-60) return sum;      /* also where all terms are too small to be numbers */
     }
-    double tail = 0, factor = s / q, z = 1 / (q * q);      /* s (s + 1) ... (s + 2k - 2) / q^(2k - 1) */
-    for (int k = 0; k < 9; k++) {
-        tail += numbers[k] * factor;
-        factor *= (s + 2 * k + 1) * (s + 2 * k + 2) * z;
-    }
-    return sum + t * (q / (s - 1) + 0.5 + tail);
+    return sum + t * ag_zeta_tail_f64(s, q);
 }
 /* The same for any q but 0, -1, -2 ..., s whole if q < 0: left of 0 the sum's terms are those of three sums on the right. */
 AG_CALLED double ag_zeta_left_f64(double s, double q) {
