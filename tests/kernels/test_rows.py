@@ -131,8 +131,8 @@ def test_cross_entropy(shape, dtype, weighted, smoothing):
     one = np.full(1, 0.5, dtype)
     np.testing.assert_allclose(cross_entropy_backward(one, prob, t, weight, smoothing=smoothing), want[2] / 2, **tol)
     if (t >= 0).any():
-        used = np.ones(len(x)) if weight is None else weight[t]
-        for reduction, total in ((1, want[1].sum() / used[t >= 0].sum()), (2, want[1].sum())):
+        weights = (np.ones(shape[1]) if weight is None else weight)[t[t >= 0]]
+        for reduction, total in ((1, want[1].sum() / weights.sum()), (2, want[1].sum())):
             got = cross_entropy(x, t, weight, smoothing=smoothing, reduction=reduction)[2]
             np.testing.assert_allclose(got, total, 1e-5 if dtype == "f4" else 1e-12)
     if len(x) < 150:
