@@ -368,10 +368,14 @@ cdef Py_ssize_t entropy_back(real tag, const Array* arrays, const Py_ssize_t* in
     cdef const real* counted = <const real*> arrays[5].data
     cdef Py_ssize_t cols = ints[1], step = ints[2], rows = ints[0] * ints[2], i = 0, j, k, n, at, line
     cdef Py_ssize_t apart = cols if step == 1 else 1
+    cdef Py_ssize_t each = 1 if ints[4] == 0 else 0
     cdef real total = <real> cols, gi
+    cdef real mean = g[0] / counted[0] if ints[4] == 1 else 0
     cdef real hit[STRIP]
     cdef real even[STRIP]
-    cdef real whole_[STRIP]
+    cdef real both[STRIP]
+    if ints[4] == 1:
+        g = &mean
     if weight != NULL and smoothing != 0:
         total = fold_contiguous(OP_SUM, weight, cols)
     while i < rows:
@@ -379,36 +383,32 @@ cdef Py_ssize_t entropy_back(real tag, const Array* arrays, const Py_ssize_t* in
         if step != 1:
             n, at = min(<Py_ssize_t> STRIP, step - i % step), i // step * cols * step + i % step
         for k in range(n):
-            gi = g[i + k] if ints[4] == 0 else g[0] / counted[0] if ints[4] == 1 else g[0]
+            gi = g[(i + k) * each] if target[i + k] != ints[3] else 0
             hit[k] = even[k] = 0
-            if target[i + k] != ints[3] and gi != 0:
+            if gi != 0:
                 hit[k] = gi * <real> (1 - smoothing) * (weight[target[i + k]] if weight != NULL else <real> 1)
                 even[k] = gi * <real> (smoothing / cols)
-            whole_[k] = hit[k] + even[k] * total
-        if step == 1:
-            if prob == NULL:
-                memset(dx + at, 0, n * cols * sizeof(real))
-            for k in range(n if prob != NULL else 0):
-                line, gi = at + k * cols, whole_[k]
-                if gi == 0:
-                    memset(dx + line, 0, cols * sizeof(real))
-                    continue
-                for j in range(cols):
-                    dx[line + j] = gi * prob[line + j]
-            for k in range(n if smoothing != 0 else 0):
-                line, gi = at + k * cols, even[k]
-                for j in range(cols):
-                    dx[line + j] -= gi * (weight[j] if weight != NULL else <real> 1)
-        else:
+            both[k] = hit[k] + even[k] * total
+        if step == 1 and prob == NULL:
+            memset(dx + at, 0, n * cols * sizeof(real))
+        for k in range(n if step == 1 and prob != NULL else 0):
+            line, gi = at + k * cols, both[k]
+            if gi == 0:
+                memset(dx + line, 0, cols * sizeof(real))
+                continue
             for j in range(cols):
-                line = at + j * step
-                for k in range(n if prob == NULL else 0):
-                    dx[line + k] = 0
-                for k in range(0 if prob == NULL else n):
-                    dx[line + k] = whole_[k] * prob[line + k] if whole_[k] != 0 else 0
-                gi = weight[j] if weight != NULL else <real> 1
-                for k in range(n if smoothing != 0 else 0):
-                    dx[line + k] -= even[k] * gi
+                dx[line + j] = gi * prob[line + j]
+            gi = even[k]
+            for j in range(cols if smoothing != 0 else 0):
+                dx[line + j] -= gi * (weight[j] if weight != NULL else <real> 1)
+        for j in range(0 if step == 1 else cols):
+            line = at + j * step
+            if prob == NULL:
+                memset(dx + line, 0, n * sizeof(real))
+                continue
+            gi = weight[j] if weight != NULL else <real> 1
+            for k in range(n):
+                dx[line + k] = both[k] * prob[line + k] - even[k] * gi if both[k] != 0 else 0
         for k in range(n):
             if target[i + k] != ints[3]:
                 dx[at + k * apart + target[i + k] * step] -= hit[k]
