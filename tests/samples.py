@@ -514,6 +514,15 @@ add("airy_derivative", lambda x: ag.engine.scipy_functions.airy_derivative(x), l
 add("multigammaln", lambda x: ag.special.multigammaln(x + 2, 3), lambda x: special.multigammaln(x + 2, 3), ((3,), "above"), tol={"float32": (1e-5, 1e-5)})
 add("float_power", public("float_power"), lambda a, b: a**b, ((3, 4), "positive"), ((4,), "real"), dtypes=("float64",))
 add("rsub", public("rsub", alpha=0.5), lambda a, b: b - 0.5 * a, ((3, 4), "real"), ((4,), "real"))
+add("angle", public("angle"), np.angle, ((3, 4), "away"), elementwise=True)
+add("frexp", lambda x: ag.frexp(x)[0], lambda x: np.frexp(x)[0], ((3, 4), "away"))
+for _p in (1, 2, 3.5):
+    add(f"renorm[{_p}]", public("renorm", p=_p, dim=1, maxnorm=1.0),
+        lambda x, p=_p: x * np.minimum(1, 1 / (np.linalg.norm(np.moveaxis(x, 1, 0).reshape(x.shape[1], -1), p, axis=1) + 1e-7))[:, None],
+        ((2, 3, 4), "away"))
+add("gradient[second]", lambda x: ag.gradient(x, dim=1, edge_order=2, spacing=0.5)[0], lambda x: np.gradient(x, 0.5, axis=1, edge_order=2), ((3, 4), "real"))
+add("gradient[coordinates]", lambda x: ag.gradient(x, dim=0, spacing=[x.new_tensor([0.0, 1.0, 3.0, 3.5])])[0],
+    lambda x: np.gradient(x, [0.0, 1.0, 3.0, 3.5], axis=0), ((4, 2), "real"))
 for _name, _ref in [("gcd", np.gcd), ("lcm", np.lcm)]:
     add(_name, public(_name), _ref, ((3, 4), "bits"), ((4,), "bits"), grad=False, dtypes=("int64", "int32"))
 

@@ -99,6 +99,7 @@ COMPOSED = {
     "spherical_bessel_j0",
     "multigammaln",
     "float_power",
+    *("angle", "frexp", "renorm", "gradient"),
     "rsub",
     "gcd",
     "lcm",

@@ -8,13 +8,14 @@ from libc.math cimport INFINITY, NAN, isnan
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.array.layout cimport DENSE
-from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
-from autograd_cy.engine.dispatch cimport inplace as binary_
+from autograd_cy.engine.arguments cimport need_tensor
+from autograd_cy.engine.dispatch cimport binary, combined, elementwise, unary, unary_with
+from autograd_cy.engine.inplace cimport inplace as binary_
+from autograd_cy.engine.inplace cimport inplace_with
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport FEW, Operand_, common_dtype, read_operand
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
 from autograd_cy.kernels.table cimport recording
 

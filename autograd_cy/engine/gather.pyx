@@ -15,6 +15,7 @@ from autograd_cy.array.layout cimport (
     OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand, layout_incref, layout_strided,
     same_shape, strides_of,
 )
+from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, read_shape
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
@@ -22,7 +23,7 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, unpack, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport axis_of, integer, narrowed, need_tensor, read_shape, reshape_to
+from autograd_cy.engine.shape cimport narrowed, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError

@@ -13,14 +13,15 @@ from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport (
     DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_scalar, same_layout, same_shape,
 )
-from autograd_cy.engine.dispatch cimport dense_loss, elementwise
+from autograd_cy.engine.arguments cimport need_tensor
+from autograd_cy.engine.dense cimport dense_loss
+from autograd_cy.engine.dispatch cimport elementwise
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION, Node
 from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at, own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of, number_tensor
 from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K
 

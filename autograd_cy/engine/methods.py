@@ -177,7 +177,8 @@ METHODS |= {f.__name__: f for f in (
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
     choose.round, choose.round_,
     isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, prelu, composed.float_power,
-    composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
+    composed.angle, composed.frexp, composed.isreal, composed.renorm, composed.gcd, composed.lcm, types.equal, types.is_nonzero,
+    scipy_functions.i0,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
@@ -226,7 +227,7 @@ def _in_place(function, name):
 
 METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
     *(name for name in _ELEMENTWISE if TABLE[name].result == "bool" and TABLE[name].has_form_in_place),
-    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
+    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0", "renorm", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
 
 METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,

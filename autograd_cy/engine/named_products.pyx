@@ -8,11 +8,12 @@ from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, strides_of,
 )
+from autograd_cy.engine.arguments cimport need_tensor, read_shape
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.routines cimport row_number, run_routine
-from autograd_cy.engine.shape cimport need_tensor, read_shape, reshape_to
+from autograd_cy.engine.shape cimport reshape_to
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
 

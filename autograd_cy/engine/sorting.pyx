@@ -11,6 +11,7 @@ from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_scalar, same_shape,
 )
+from autograd_cy.engine.arguments cimport axis_of
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
@@ -19,7 +20,6 @@ from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport either, input_of, keep_of, pair
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.scans cimport CUMMAX, CUMMIN, new_like
-from autograd_cy.engine.shape cimport axis_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError

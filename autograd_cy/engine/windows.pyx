@@ -15,13 +15,14 @@ from autograd_cy.array.layout cimport (
     layout_view, same_layout, same_shape, shape_tuple, strides_of, strides_tuple,
 )
 from autograd_cy.array.storage cimport FOREIGN
+from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, read_shape
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport AS_STRIDED, REPLACE_STRIDED, Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number
-from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, integer, made_of, need_tensor, read_shape, view_of, zeros_of
+from autograd_cy.engine.shape cimport copy_block, fill_one, made_of, view_of, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport Array, K
 
@@ -220,8 +221,7 @@ def triangle(Tensor x, diagonal, bint lower):
     cdef Py_ssize_t place = PyNumber_AsSsize_t(diagonal, NULL), ndim = x.layout.ndim
     cdef Layout* layout
     cdef Layout* seen
-    cdef Tensor out
-    cdef Tensor a = x
+    cdef Tensor out, a = x
     if ndim < 2:
         raise ShapeError(f"{'tril' if lower else 'triu'}: expected at least 2 dimensions, got shape {x.shape}")
     layout = layout_contiguous_like(x.layout)

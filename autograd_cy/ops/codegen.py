@@ -1,7 +1,7 @@
 """From the table's elementwise rows to typed Cython loops.
 
-Relies on symbols.py, formulas.py and the table. setup.py writes what `float_loops` and `integer_loops` return into the build directory and
-compiles it. `python -m autograd_cy.ops.codegen [row]` prints the source.
+Relies on symbols.py, formulas.py and the table. setup.py writes what `levelled_loops` and `integer_loops` return into the build directory
+and compiles it. `python -m autograd_cy.ops.codegen [row]` prints the source.
 
 For every elementwise row there is a loop of the forward formula and one for each derivative, for each dtype and for up to three
 variants (all inputs vectors; the last or the first a repeated value). Repeated subexpressions are computed once, equal formulas
@@ -314,14 +314,14 @@ cdef void repeat_{suffix}(Loop loop, int place, int count, int bytes, Py_ssize_t
 '''
 
 
-def _module(dtypes, *more, wanted=lambda expression: True):
-    """Cython source of the loops of these dtypes with such formulas; loops of equal source are one function."""
+def _module(dtypes, wanted, *more):
+    """Cython source of the loops of these dtypes with wanted(formula, dtype); loops of equal source are one function."""
     parts = ["# Generated from autograd_cy/ops/table by autograd_cy/ops/codegen.py: do not edit.\n", _declarations()]
     parts += [_REPEAT.strip().format(ctype=ctype, suffix=suffix) for _, ctype, suffix in dtypes]
     register, known = [], {}
     for loop in loops():
         for dtype in loop.dtypes:
-            if dtype not in dtypes or not wanted(_arguments(loop)):
+            if dtype not in dtypes or not wanted(_arguments(loop), dtype):
                 continue
             vectors = None
             for variant in loop.variants:
@@ -337,19 +337,26 @@ def _module(dtypes, *more, wanted=lambda expression: True):
     return "\n\n\n".join(parts) + "\n"
 
 
-def float_loops(long_only=False):
-    """Cython source of the loops of floating point, which are compiled once per instruction-set level.
+def _divides(expression, dtype):
+    """Whether it is a loop of integers with a division or a power, which no level has vectors for."""
+    return dtype not in FLOATS and _has(expression, _DIVIDING | {"pow"})
+
+
+def levelled_loops(long_only=False):
+    """Cython source of the loops that are compiled once per instruction-set level.
 
     Vectors of 512 bits make long formulas 1.4 to 1.8 times as fast as vectors of 256. The others wait for memory, so v4 has the long
-    ones only.
+    ones only, and no integers. Those gain much from v3, as SSE2 knows no maximum, no comparison and no product of 64 bits.
     """
     from .chains import source
-    return _module(FLOATS, source(), wanted=is_long if long_only else lambda expression: True)
+    if long_only:
+        return _module(FLOATS, lambda expression, dtype: is_long(expression), source())
+    return _module(DTYPES, lambda expression, dtype: not _divides(expression, dtype), source())
 
 
 def integer_loops():
-    """Cython source of the loops of integers and bools, which are compiled for every processor alike: they are rare and small."""
-    return _module(DTYPES[len(FLOATS):])
+    """Cython source of the loops of integers and bools that are compiled for every processor alike."""
+    return _module(DTYPES[len(FLOATS):], _divides)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,11 @@ _FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table by autograd_cy/ops/w
 
 from cpython.object cimport PyObject
 
-from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace, inplace_with, unary, unary_with
+from autograd_cy.engine.arguments cimport need_tensor
+from autograd_cy.engine.dispatch cimport binary, combined, elementwise, unary, unary_with
+from autograd_cy.engine.inplace cimport inplace, inplace_with
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.shape cimport need_tensor
 
 from autograd_cy.engine.tensor import OPCODES
 
