@@ -1223,6 +1223,12 @@ def cross_entropy(x, t, reduction="mean", weight=None, ignore_index=-100, label_
     return losses.sum() / (w[safe] * used).sum() if reduction == "mean" else _reduced(losses, reduction)
 
 
+def _nll(x, t, weight, ignore_index, reduction):
+    scale = weight[t] * (t != ignore_index)
+    losses = -scale * np.take_along_axis(x, t[:, None], 1)[:, 0]
+    return losses.sum() / scale.sum() if reduction == "mean" else _reduced(losses, reduction)
+
+
 F = "nn.functional."
 for _r in ("mean", "sum", "none"):
     add(
@@ -1321,6 +1327,16 @@ add(
     grad=(True, False),
 )
 add("cross_entropy[one_row]", public(F + "cross_entropy"), cross_entropy, ((3,), "real"), ((), "class3"))
+for _r in ("mean", "sum", "none"):
+    add(
+        f"nll_loss[{_r}]",
+        lambda x, t, r=_r: ag.nn.functional.nll_loss(x, t, ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), 1, reduction=r),
+        functools.partial(_nll, weight=np.array([0.5, 1.0, 2.0]), ignore_index=1, reduction=_r),
+        ((5, 3), "real"),
+        ((5,), "class3"),
+    )
+add("nll_loss[images]", public(F + "nll_loss"), lambda x, t: -np.take_along_axis(x, t[:, None], 1).mean(), ((2, 3, 4), "real"), ((2, 4), "class3"))
+add("cross_entropy[smoothed images]", public(F + "cross_entropy", label_smoothing=0.2), functools.partial(cross_entropy, label_smoothing=0.2), ((2, 3, 4), "real"), ((2, 4), "class3"))
 add("cross_entropy[images]", public(F + "cross_entropy"), cross_entropy, ((2, 3, 4), "real"), ((2, 4), "class3"))
 add(
     "cross_entropy[all]",
