@@ -10,12 +10,12 @@ from ..array.errors import ShapeError
 from .creation import arange, full
 from .elementwise import mul
 from .joins import stack
-from .named_products import addmm, bmm, cross_rows, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
+from .named_products import addmm, bmm, cross, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
 from .products import matmul
 from .reduce import mean, norm
 from .rows import planned
 from .choose import where
-from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
+from .shape import permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
 
 
@@ -334,40 +334,6 @@ def corrcoef(input: Tensor) -> Tensor:
         return c / c
     d = c.diagonal().sqrt()
     return (c / unsqueeze(d, 1) / d).clamp(-1, 1)
-
-
-# ---- three dimensions
-
-def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross products along a dimension of size 3; other dimensions broadcast."""
-    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
-        _need("linalg.cross", input, other)
-    ours, theirs, ndim = input.shape, other.shape, input.ndim
-    if len(theirs) != ndim:
-        raise ShapeError(f"linalg.cross: inputs must have the same number of dimensions, got shapes {tuple(ours)} and {tuple(theirs)}")
-    axis = _axis(dim, input, "linalg.cross")
-    if ours[axis] != 3 or theirs[axis] != 3:
-        raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3, got shapes {tuple(ours)} and {tuple(theirs)}")
-    if input.dtype is not other.dtype:
-        raise RuntimeError(f"linalg.cross: inputs must have one dtype, got {input.dtype.name} and {other.dtype.name}")
-    if ours != theirs:
-        shape = [m if n == 1 else n for m, n in zip(ours, theirs, strict=True)]
-        input, other = expand(input, shape), expand(other, shape)
-    if axis == ndim - 1:
-        return cross_rows(input, other)
-    return movedim(cross_rows(movedim(input, axis, -1), movedim(other, axis, -1)), -1, axis)
-
-
-def cross(input: Tensor, other: Tensor, dim=None) -> Tensor:
-    """The cross products along `dim`, or the first dimension of size 3."""
-    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
-        _need("cross", input, other)
-    if dim is None:
-        sizes = input.shape
-        if 3 not in sizes:
-            raise ShapeError(f"cross: no dimension of size 3 in shape {tuple(sizes)}")
-        dim = sizes.index(3)
-    return linalg_cross(input, other, dim=dim)
 
 
 __all__ = [

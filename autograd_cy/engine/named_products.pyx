@@ -8,7 +8,7 @@ from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, strides_of,
 )
-from autograd_cy.engine.arguments cimport need_tensor, read_shape
+from autograd_cy.engine.arguments cimport axis_of, need_tensor, read_shape
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record
@@ -19,7 +19,8 @@ from autograd_cy.kernels.table cimport K, REDUCE_SUM
 
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.products import matmul
-from autograd_cy.engine.shape import reshape
+from autograd_cy.engine.joins import broadcast_tensors
+from autograd_cy.engine.shape import movedim, reshape
 from autograd_cy.kernels.table import routine_number
 
 cdef int ADD = row_number("add"), MUL = row_number("mul"), TRACE = row_number("trace"), CROSS = row_number("cross")
@@ -149,6 +150,39 @@ def cross_rows(Tensor a, Tensor b):
     if a.dtype_ <= FLOAT64 and any_wants_grad(2, arrays):
         record(CROSS, <PyObject*> out, 2, arrays, NULL, NULL)
     return out
+
+
+def linalg_cross(input, other, *, dim=-1):
+    """The cross products along a dimension of size 3; other dimensions broadcast."""
+    return cross_along(input, other, dim, "linalg.cross")
+
+
+def cross(input, other, dim=None):
+    """The cross products along `dim`, or the first dimension of size 3."""
+    cdef Tensor a = need_tensor(input, "cross")
+    cdef int i
+    if dim is None:
+        for i in range(a.layout.ndim):
+            if a.layout.dims[i] == 3:
+                return cross_along(a, other, i, "cross")
+        raise ShapeError(f"cross: no dimension of size 3 in shape {a.shape}")
+    return cross_along(a, other, dim, "linalg.cross")
+
+
+cdef object cross_along(object input, object other, object dim, str name):
+    cdef Tensor a = need_tensor(input, name), b = need_tensor(other, name)
+    cdef int ndim = a.layout.ndim, axis = axis_of(dim, ndim, name)
+    if b.layout.ndim != ndim:
+        raise ShapeError(f"{name}: inputs must have the same number of dimensions, got shapes {a.shape} and {b.shape}")
+    if ndim == 0 or a.layout.dims[axis] != 3 or b.layout.dims[axis] != 3:
+        raise ShapeError(f"{name}: inputs dimension {dim} must have length 3, got shapes {a.shape} and {b.shape}")
+    if a.dtype_ != b.dtype_:
+        raise RuntimeError(f"{name}: inputs must have one dtype, got {a.dtype.name} and {b.dtype.name}")
+    if not same_shape(a.layout, b.layout):
+        a, b = broadcast_tensors(a, b)
+    if axis == ndim - 1:
+        return cross_rows(a, b)
+    return movedim(cross_rows(movedim(a, axis, -1), movedim(b, axis, -1)), -1, axis)
 
 
 # ---- einsum: what einsum.py planned
