@@ -1,26 +1,34 @@
-# Counts and distinct values: bincount, histc, isin, unique; and differences of neighbours.
+# Counts and distinct values: bincount, histc, isin, unique; differences of neighbours and areas.
 #
 # Relies on array, sorting, shape, the routines of kernels/counting. statistics.py has the rest of them, and the names.
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64
-from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_scalar, same_shape
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport (
+    Layout, layout_contiguous, layout_decref, layout_scalar, layout_strided, same_shape, strides_of,
+)
 from autograd_cy.engine.arguments cimport axis_of, integer
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport contiguous_of, converted, promote
+from autograd_cy.engine.operands cimport contiguous_of, converted, copy_into, promote
 from autograd_cy.engine.reduce cimport input_of
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport narrowed
-from autograd_cy.engine.tensor cimport SUB, Tensor, operators, tensor_alias, tensor_new
+from autograd_cy.engine.shape cimport made_of, narrowed, zeros_of
+from autograd_cy.engine.tensor cimport ADD, SUB, Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_MAX, REDUCE_MIN, escape
 
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.creation import as_tensor
 from autograd_cy.engine.joins import cat
+from autograd_cy.engine.reduce import sum
+from autograd_cy.engine.scans import cumsum
+from autograd_cy.engine.shape import convert
 from autograd_cy.engine.sorting import sort, sorted_values
 
-cdef int NE = row_number("ne")
+cdef int NE = row_number("ne"), NEIGHBOURS = row_number("neighbours")
 cdef int BINCOUNT = routine_of("counting.bincount"), HISTOGRAM = routine_of("counting.histogram")
 cdef int AMONG = routine_of("counting.among"), RUNS = routine_of("counting.runs")
 
@@ -190,11 +198,40 @@ cdef object distinct(object input, bint inverse, bint counts, object dim, bint o
 
 # ---- neighbours
 
-def neighbours(Tensor x, int opcode, int axis):
-    """Each element but the first along an axis, combined with the one before it by an elementwise row."""
-    cdef Py_ssize_t n = x.layout.dims[axis] - 1
-    later, earlier = narrowed(x, axis, 1, n), narrowed(x, axis, 0, n)
-    return own(operators.binary(opcode, <PyObject*> later, <PyObject*> earlier))
+def neighbours(Tensor x, int axis, bint adds):
+    """The row itself: each element but the first along an axis plus, or minus, the one before it; of bools: whether they differ."""
+    cdef int opcode = ADD if adds else NE if x.dtype_ == BOOL else SUB
+    cdef Py_ssize_t ints[2]
+    cdef Tensor later = all_but_one(x, axis, True), earlier = all_but_one(x, axis, False)
+    ints[0], ints[1] = axis, adds
+    return made_of(x, own(operators.binary(opcode, <PyObject*> later, <PyObject*> earlier)), NEIGHBOURS, 2, ints)
+
+
+cdef Tensor all_but_one(Tensor x, Py_ssize_t axis, bint later):
+    """Without the last element along axis, or without the first; no history."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int i
+    for i in range(x.layout.ndim):
+        shape[i] = x.layout.dims[i] - (i == axis)
+    return own(tensor_alias(x, layout_strided(x.layout.ndim, shape, strides_of(x.layout)),
+                            x.data + (strides_of(x.layout)[axis] * itemsize_of(x.dtype_) if later else 0)))
+
+
+cdef int neighbours_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """The first derivative, as the rule gives it."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* full = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef Tensor out = zeros_of(full.ndim, full.dims, g.dtype_), part
+    copy_into(all_but_one(out, ints[0], True), g)
+    part = all_but_one(out, ints[0], False)
+    own(operators.inplace(ADD if ints[1] else SUB, <PyObject*> part, <PyObject*> g))
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[NEIGHBOURS] = neighbours_backward
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
@@ -211,5 +248,61 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     times = min(times, x.layout.dims[axis])
     while times > 0:
         times -= 1
-        x = neighbours(x, NE if x.dtype_ == BOOL else SUB, axis) if x.layout.dims[axis] else x
+        x = neighbours(x, axis, False) if x.layout.dims[axis] else x
     return x
+
+
+# ---- areas
+
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The area under y along `dim` by the trapezoidal rule, at points x or at distances dx (1 by default)."""
+    return area(y, x, dx, dim, False, "trapezoid")
+
+
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
+    return area(y, x, dx, dim, True, "cumulative_trapezoid")
+
+
+cdef enum:
+    SUM_FIRST = 4096          # elements from which a sum less the ends is faster than the sum of all neighbours
+
+
+cdef object area(object given, object x, object dx, object dim, bint running, str name):
+    cdef Tensor y = input_of(given, name), points = None if x is None else input_of(x, name)
+    cdef int axis = axis_of(dim, y.layout.ndim, name)
+    cdef Py_ssize_t n
+    if y.layout.ndim == 0:
+        raise ShapeError(f"{name}: expected a tensor of at least one dimension, got shape ()")
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}: give x or dx, not both")
+    if y.dtype_ == BOOL or points is not None and points.dtype_ == BOOL:
+        raise DTypeError(f"{name}: bool is not supported")
+    n = y.layout.dims[axis]
+    step = 1 if dx is None else dx
+    if points is not None:
+        step = steps_along(y, points, axis, name)
+    if running:
+        both = neighbours(y, axis, True) if n else y
+        return cumsum(both * (step / 2), axis)
+    if n == 0:
+        return convert(sum(y, axis), y.dtype)
+    if y.dtype_ <= FLOAT64 and (points is not None or y.layout.numel <= SUM_FIRST):
+        both = neighbours(y, axis, True)
+        return sum(both, axis) * (step / 2) if points is None else sum(both * step, axis) / 2
+    if points is None:
+        ends = narrowed(y, axis, 0, 1) + narrowed(y, axis, n - 1, 1)
+        return (sum(y, axis) - ends.squeeze(axis) * 0.5) * step
+    return sum(neighbours(y, axis, True) * step, axis) / 2
+
+
+cdef object steps_along(Tensor y, object x, int axis, str name):
+    """The distances between neighbours along axis, of points x that fit y."""
+    if x.ndim == 1:
+        if x.shape[0] != y.layout.dims[axis]:
+            raise ShapeError(f"{name}: {y.layout.dims[axis]} values of shape {y.shape} need as many points, got shape {x.shape}")
+        x = x.reshape((-1,) + (1,) * (y.layout.ndim - 1 - axis))
+        return diff(x, 1, 0)
+    if x.ndim < y.layout.ndim:
+        x = x.reshape((1,) * (y.layout.ndim - x.ndim) + x.shape)
+    return diff(x, 1, axis)

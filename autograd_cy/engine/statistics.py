@@ -10,14 +10,13 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
-from .counts import bincount, diff, histc, isin, neighbours, range_of, unique, unique_consecutive
+from .counts import bincount, cumulative_trapezoid, diff, histc, isin, range_of, trapezoid, unique, unique_consecutive
 from .creation import full, zeros, zeros_code
 from .index import nonzero
 from .routines import call_routine
 from .sorting import nanquantile, quantile
-from .tensor import OPCODES, Tensor
+from .tensor import Tensor
 
-ADD = OPCODES["add"]
 Histogram = namedtuple("Histogram", ["hist", "bin_edges"])
 
 
@@ -138,52 +137,6 @@ def argwhere(input):
     if x.ndim:
         return nonzero(x)
     return zeros((int(nonzero(x.reshape(1)).shape[0]), 0), dtype=int64)
-
-
-# ---- differences and areas
-
-
-def _steps(y, x, axis, name):
-    """The distances between neighbours along axis, of points x that fit y."""
-    if x.ndim == 1 and x.shape[0] != y.shape[axis]:
-        raise ShapeError(f"{name}: {y.shape[axis]} values of shape {y.shape} need as many points, got shape {x.shape}")
-    if x.ndim == 1:
-        x = shape.reshape(x, (-1,) + (1,) * (y.ndim - 1 - axis))
-        return diff(x, dim=0)
-    if x.ndim < y.ndim:
-        x = shape.reshape(x, (1,) * (y.ndim - x.ndim) + x.shape)
-    return diff(x, dim=axis)
-
-
-def _area(y, x, dx, dim, name):
-    """y, its axis and its size there, checked; and the distances between neighbours: a number, or a tensor that broadcasts."""
-    axis = _axis(_tensor(y, name), dim, name)
-    if x is not None and dx is not None:
-        raise TypeError(f"{name}: give x or dx, not both")
-    if y.dtype is bool_dtype or x is not None and _tensor(x, name).dtype is bool_dtype:
-        raise DTypeError(f"{name}: bool is not supported")
-    return y, axis, y.shape[axis], 1 if x is None and dx is None else dx if x is None else _steps(y, x, axis, name)
-
-
-def trapezoid(y, x=None, *, dx=None, dim=-1):
-    """The area under y along `dim` by the trapezoidal rule, at points x or at distances dx (1 by default)."""
-    y, axis, n, step = _area(y, x, dx, dim, "trapezoid")
-    if n == 0:
-        return zeros((*y.shape[:axis], *y.shape[axis + 1:]), dtype=y.dtype)
-    if y.is_floating_point() and (x is not None or y.numel() <= 4096):
-        both = neighbours(y, ADD, axis)
-        return reduce.sum(both, axis) * (step / 2) if x is None else reduce.sum(both * step, axis) / 2
-    if x is None:
-        ends = shape.narrow(y, axis, 0, 1) + shape.narrow(y, axis, n - 1, 1)
-        return (reduce.sum(y, axis) - shape.squeeze(ends, axis) * 0.5) * step
-    return reduce.sum((shape.narrow(y, axis, 0, n - 1) + shape.narrow(y, axis, 1, n - 1)) * step, axis) / 2
-
-
-def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
-    """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
-    y, axis, n, step = _area(y, x, dx, dim, "cumulative_trapezoid")
-    both = neighbours(y, ADD, axis) if n else y
-    return scans.cumsum(both * (step / 2), axis)
 
 
 trapz = trapezoid
