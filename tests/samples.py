@@ -787,6 +787,16 @@ add("kron", public("kron"), np.kron, ((2, 3), "real"), ((3, 2), "real"))
 add("cross", public("linalg.cross"), np.cross, ((2, 3), "real"), ((2, 3), "real"))
 add("tensordot", public("tensordot"), np.tensordot, ((2, 3, 2), "real"), ((3, 2, 2), "real"))
 add("trace", public("trace"), np.trace, ((3, 2), "real"))
+add("cdist", public("cdist"), lambda a, b: np.sqrt(((a[:, None] - b) ** 2).sum(-1)), ((3, 2), "real"), ((2, 2), "real"))
+add("cdist[p=1.5]", lambda a, b: ag.cdist(a, b, 1.5), lambda a, b: (np.abs(a[..., None, :] - b[..., None, :, :]) ** 1.5).sum(-1) ** (1 / 1.5),
+    ((2, 2, 3), "real"), ((2, 1, 3), "real"))
+add("cdist[p=inf]", lambda a, b: ag.cdist(a, b, float("inf")), lambda a, b: np.abs(a[:, None] - b).max(-1), ((3, 3), "distinct"), ((2, 3), "distinct"),
+    second=False)
+add("pdist", public("pdist"), lambda a: np.sqrt(((a[:, None] - a) ** 2).sum(-1))[np.triu_indices(len(a), 1)], ((4, 3), "real"))
+add("normalize", public("nn.functional.normalize"), lambda a: a / np.maximum(np.sqrt((a * a).sum(1, keepdims=True)), 1e-12), ((3, 4), "real"))
+add("neighbours[differences]", lambda x: x.diff(), np.diff, ((3, 4), "real"))
+add("neighbours[sums]", lambda x: ag.trapezoid(x, dim=0), lambda x: (x[1:] + x[:-1]).sum(0) / 2, ((3, 4), "real"))
+add("cov[correlations]", public("corrcoef"), np.corrcoef, ((3, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 add("cov", public("cov"), np.cov, ((2, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 for _equation, *_shapes in (
     ("ij,jk->ik", (2, 3), (3, 2)),

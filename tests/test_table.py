@@ -94,7 +94,7 @@ COMPOSED = {
     "isin",
     "argwhere",
     "ldexp",
-    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "cov", "einsum"),
+    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "einsum"),
     "spherical_bessel_j0",
     "multigammaln",
     "float_power",
@@ -175,7 +175,7 @@ def test_loop_equals_rule(sample, dtype):
             eps = np.finfo(dtype).eps
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 8 * eps, 4 * eps, err_msg=sample.name)
             continue
-        if sample.op in ("normalize_rows", "normalize_channels", "scale_channels"):
+        if sample.op in ("normalize_rows", "normalize_channels", "scale_channels", "cdist", "pdist"):
             eps = 64 * np.finfo(dtype).eps
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), eps, eps, err_msg=sample.name)
             continue

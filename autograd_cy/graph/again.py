@@ -6,7 +6,8 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 from typing import Any
 
 from autograd_cy.engine import (
-    blocks, decompositions, dispatch, gather, joins, linear_algebra, named_products, products, reduce, scans, shape, sorting, windows,
+    blocks, counts, decompositions, dispatch, distances, gather, joins, linear_algebra, named_products, products, reduce, scans, shape,
+    sorting, windows,
 )
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
 from autograd_cy.engine.losses import cross_entropy, nll_loss
@@ -45,7 +46,8 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "prod", "a
 }
 FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix_exp", "qr", "svd")} | {
     "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band, "trace": named_products.trace,
-    "cross": named_products.cross_rows,
+    "cross": named_products.cross_rows, "cdist": distances.cdist_row, "pdist": distances.pdist, "cov": distances.cov_row,
+    "normalize": distances.unit_row, "neighbours": counts.neighbours,
     "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
     "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
     "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: decompositions.lu_factor(x).LU,

@@ -5,8 +5,6 @@
 # Narrow rows are transposed in groups, so that every loop runs over the rows: exp of three elements costs as much as of
 # sixteen, and one log per row costs more than all the rest.  Softmax over another dim than the last is a routine: it takes
 # some adjacent columns at a time.
-#
-# Above 500 lines because losses of classes work on the groups and strips of softmax.
 
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
