@@ -37,10 +37,8 @@ from .engine.arrange import (
 )
 from .engine.blocks import flip, roll, rot90, tile
 from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add, take_along_dim
-from .engine.index import index_put_, masked_select, nonzero, take
-from .engine.indexing import (
-    index_put, index_reduce, masked_scatter, put, scatter_reduce,
-)
+from .engine.index import index_put, index_put_, masked_scatter, masked_select, nonzero, put, take
+from .engine.indexing import index_reduce, scatter_reduce
 from .engine.joins import (
     atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, cat, chunk, column_stack, dstack, hstack, meshgrid, split, stack, tensor_split,
     unbind, vstack,

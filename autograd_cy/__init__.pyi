@@ -415,15 +415,15 @@ from .engine.gather import (
     take_along_dim as take_along_dim,
 )
 from .engine.index import (
+    index_put as index_put,
     index_put_ as index_put_,
+    masked_scatter as masked_scatter,
     masked_select as masked_select,
+    put as put,
     take as take,
 )
 from .engine.indexing import (
-    index_put as index_put,
     index_reduce as index_reduce,
-    masked_scatter as masked_scatter,
-    put as put,
     scatter_reduce as scatter_reduce,
 )
 from .engine.making import (

@@ -787,6 +787,16 @@ add("kron", public("kron"), np.kron, ((2, 3), "real"), ((3, 2), "real"))
 add("cross", public("linalg.cross"), np.cross, ((2, 3), "real"), ((2, 3), "real"))
 add("tensordot", public("tensordot"), np.tensordot, ((2, 3, 2), "real"), ((3, 2, 2), "real"))
 add("trace", public("trace"), np.trace, ((3, 2), "real"))
+add("cdist", public("cdist"), lambda a, b: np.sqrt(((a[:, None] - b) ** 2).sum(-1)), ((3, 2), "real"), ((2, 2), "real"))
+add("cdist[p=1.5]", lambda a, b: ag.cdist(a, b, 1.5), lambda a, b: (np.abs(a[..., None, :] - b[..., None, :, :]) ** 1.5).sum(-1) ** (1 / 1.5),
+    ((2, 2, 3), "real"), ((2, 1, 3), "real"))
+add("cdist[p=inf]", lambda a, b: ag.cdist(a, b, float("inf")), lambda a, b: np.abs(a[:, None] - b).max(-1), ((3, 3), "distinct"), ((2, 3), "distinct"),
+    second=False)
+add("pdist", public("pdist"), lambda a: np.sqrt(((a[:, None] - a) ** 2).sum(-1))[np.triu_indices(len(a), 1)], ((4, 3), "real"))
+add("normalize", public("nn.functional.normalize"), lambda a: a / np.maximum(np.sqrt((a * a).sum(1, keepdims=True)), 1e-12), ((3, 4), "real"))
+add("neighbours[differences]", lambda x: x.diff(), np.diff, ((3, 4), "real"))
+add("neighbours[sums]", lambda x: ag.trapezoid(x, dim=0), lambda x: (x[1:] + x[:-1]).sum(0) / 2, ((3, 4), "real"))
+add("cov[correlations]", public("corrcoef"), np.corrcoef, ((3, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 add("cov", public("cov"), np.cov, ((2, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 for _equation, *_shapes in (
     ("ij,jk->ik", (2, 3), (3, 2)),
@@ -1223,6 +1233,12 @@ def cross_entropy(x, t, reduction="mean", weight=None, ignore_index=-100, label_
     return losses.sum() / (w[safe] * used).sum() if reduction == "mean" else _reduced(losses, reduction)
 
 
+def _nll(x, t, weight, ignore_index, reduction):
+    scale = weight[t] * (t != ignore_index)
+    losses = -scale * np.take_along_axis(x, t[:, None], 1)[:, 0]
+    return losses.sum() / scale.sum() if reduction == "mean" else _reduced(losses, reduction)
+
+
 F = "nn.functional."
 for _r in ("mean", "sum", "none"):
     add(
@@ -1321,6 +1337,16 @@ add(
     grad=(True, False),
 )
 add("cross_entropy[one_row]", public(F + "cross_entropy"), cross_entropy, ((3,), "real"), ((), "class3"))
+for _r in ("mean", "sum", "none"):
+    add(
+        f"nll_loss[{_r}]",
+        lambda x, t, r=_r: ag.nn.functional.nll_loss(x, t, ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), 1, reduction=r),
+        functools.partial(_nll, weight=np.array([0.5, 1.0, 2.0]), ignore_index=1, reduction=_r),
+        ((5, 3), "real"),
+        ((5,), "class3"),
+    )
+add("nll_loss[images]", public(F + "nll_loss"), lambda x, t: -np.take_along_axis(x, t[:, None], 1).mean(), ((2, 3, 4), "real"), ((2, 4), "class3"))
+add("cross_entropy[smoothed images]", public(F + "cross_entropy", label_smoothing=0.2), functools.partial(cross_entropy, label_smoothing=0.2), ((2, 3, 4), "real"), ((2, 4), "class3"))
 add("cross_entropy[images]", public(F + "cross_entropy"), cross_entropy, ((2, 3, 4), "real"), ((2, 4), "class3"))
 add(
     "cross_entropy[all]",

@@ -94,7 +94,7 @@ COMPOSED = {
     "isin",
     "argwhere",
     "ldexp",
-    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "cov", "einsum"),
+    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "einsum"),
     "multigammaln",
     "float_power",
     *("angle", "frexp", "renorm", "gradient"),
@@ -170,11 +170,11 @@ def test_loop_equals_rule(sample, dtype):
     shapes = [(3, 37)] * len(sample.inputs) if sample.elementwise else None
     loops, rules = run(sample, dtype, shapes, False)[1], run(sample, dtype, shapes, True)[1]
     for a, b in zip(loops, rules, strict=True):
-        if sample.op == "cross_entropy":
+        if sample.op in ("cross_entropy", "nll_loss"):
             eps = np.finfo(dtype).eps
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 8 * eps, 4 * eps, err_msg=sample.name)
             continue
-        if sample.op in ("normalize_rows", "normalize_channels", "scale_channels"):
+        if sample.op in ("normalize_rows", "normalize_channels", "scale_channels", "cdist", "pdist"):
             eps = 64 * np.finfo(dtype).eps
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), eps, eps, err_msg=sample.name)
             continue

@@ -165,7 +165,7 @@ def take_along_dim(input, indices, dim=None):
     return gathered(t, places, axis, <PyObject*> places)
 
 
-def put(Tensor g, Tensor index, shape, dim):
+def put_back(Tensor g, Tensor index, shape, dim):
     """g added into zeros at index along dim: the gradient of gather."""
     cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Layout* layout = layout_contiguous(read_shape(shape, sizes, "gather"), sizes)

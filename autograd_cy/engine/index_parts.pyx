@@ -18,7 +18,7 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, converted
 from autograd_cy.engine.slices cimport unpack_slice
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape
 
 from autograd_cy.engine.creation import tensor
@@ -28,6 +28,8 @@ cdef extern from "Python.h":
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
     bint PyIndex_Check(object o) noexcept
     object PyNumber_Index(object o)
+    bint PySlice_Check(PyObject* o) noexcept
+    PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
 
 
 # ---- numbers and slices
@@ -41,37 +43,41 @@ cdef int keep_axis(Choice* c, int axis, Py_ssize_t size, Py_ssize_t step, str na
 
 
 cdef int understand(Choice* c, Tensor x, object items, str name) except -1:
-    """Fills c, whose arrays the caller lets go of."""
-    cdef Py_ssize_t start, stop, step, size, length
+    """Fills c, whose arrays the caller lets go of. items: a tuple or list that items_of made."""
+    cdef PyObject** given = PySequence_Fast_ITEMS(<PyObject*> items)
+    cdef PyObject* item
+    cdef Py_ssize_t start, stop, step, size, length, k, n = len(items)
     cdef int axis = 0, named = 0, ndim = x.layout.ndim, i, _skipped
     c.ndim = c.arrays = c.position = 0
     c.places = False
-    for item in items:
-        if isinstance(item, Tensor) and (<Tensor> item).dtype_ == BOOL:
+    for k in range(n):
+        item = given[k]
+        if is_tensor(item) and (<Tensor> item).dtype_ == BOOL:
             named += (<Tensor> item).layout.ndim
         else:
-            named += item is not None and item is not Ellipsis
+            named += item != <PyObject*> None and item != <PyObject*> Ellipsis
     if named > ndim:
         raise IndexError(f"{name}: {named} indices for a tensor of {ndim} dimensions (shape {x.shape})")
-    for item in items:
-        if item is None:
+    for k in range(n):
+        item = given[k]
+        if item == <PyObject*> None:
             keep_axis(c, -1, 1, 0, name)
-        elif item is Ellipsis:
+        elif item == <PyObject*> Ellipsis:
             for _skipped in range(ndim - named):
                 c.first[axis] = 0
                 keep_axis(c, axis, x.layout.dims[axis], 1, name)
                 axis += 1
             named = ndim
-        elif isinstance(item, Tensor):
+        elif is_tensor(item):
             axis += add_arrays(c, x, <Tensor> item, axis, name)
         else:
             size = x.layout.dims[axis]
-            if type(item) is slice:
-                unpack_slice(item, &start, &stop, &step)
+            if PySlice_Check(item):
+                unpack_slice(<object> item, &start, &stop, &step)
                 length = PySlice_AdjustIndices(size, &start, &stop, step)
                 keep_axis(c, axis, length, step, name)
             else:
-                start, length, step = item, 1, 1
+                start, length, step = <object> item, 1, 1
                 if not -size <= start < size:
                     raise IndexError(f"{name}: index {start} is out of range for dim {axis} of size {size}")
                 if start < 0:
@@ -278,17 +284,21 @@ cdef object items_of(object index, str name, bint* arrays):
     """The parts of an index, normalised; whether there are arrays among them."""
     cdef tuple items = index if isinstance(index, tuple) else (index,)
     cdef list changed = None
-    cdef int dots = 0, i = 0
+    cdef PyObject* item
+    cdef Py_ssize_t i
+    cdef int dots = 0
     arrays[0] = False
-    for item in items:
-        if not is_basic(item):
-            made = normalised(item, name)
-            if made is not item:
+    for i in range(len(items)):
+        item = PySequence_Fast_ITEMS(<PyObject*> items)[i]
+        if is_tensor(item) and (<Tensor> item).dtype_ == INT64 and (<Tensor> item).layout.ndim:
+            arrays[0] = True
+        elif not is_basic(<object> item):
+            made = normalised(<object> item, name)
+            if <PyObject*> made != item:
                 changed = list(items) if changed is None else changed
                 changed[i] = made
             arrays[0] |= isinstance(made, Tensor)
-        dots += item is Ellipsis
-        i += 1
+        dots += item == <PyObject*> Ellipsis
     if dots > 1:
         raise IndexError(f"{name}: an index has at most one Ellipsis")
     return items if changed is None else changed

@@ -21,6 +21,11 @@ def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0
 ) -> Tensor: ...
-def cross_entropy_back(
-    g: Tensor, x: Tensor, prob: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, smoothing: float
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor: ...
+def cross_entropy_back(
+    g: Tensor, x: Tensor | tuple[int, ...], counted: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, smoothing: float,
+    reduction: str
+) -> Tensor: ...
+def no_class(status: int, arrays: Any, ints: Any) -> Exception: ...

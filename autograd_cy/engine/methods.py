@@ -191,7 +191,7 @@ METHODS |= {f.__name__: f for f in (
     generators.bernoulli,
     scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
     sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
-    reduce.nansum, scans.nanmean, statistics.count_nonzero, scans.aminmax, statistics.quantile, statistics.nanquantile,
+    reduce.nansum, scans.nanmean, statistics.count_nonzero, scans.aminmax, sorting.quantile, sorting.nanquantile,
     statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
     statistics.diff,
 )}
@@ -237,10 +237,10 @@ METHODS |= {f.__name__: f for f in (
     arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, windows.tril, windows.triu, arrange.tril_, arrange.triu_,
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
     gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
-    gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
+    gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, index.index_put,
     indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, index.take,
     gather.take_along_dim,
-    index.put_, indexing.put, index.masked_select, indexing.masked_scatter, index.masked_scatter_,
+    index.put_, index.put, index.masked_select, index.masked_scatter, index.masked_scatter_,
     *making.METHODS, *manners.METHODS,
 )}
 METHODS |= {f.__name__: f for f in (
@@ -268,7 +268,7 @@ FUNCTIONS.update({
     "swap_axes": shape.swap_axes, "reshape": shape.reshape,
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
-    "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
+    "put": gather.put_back, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
     "index_fill": index.put_number, "as_strided": windows.strided_copy, "as_strided_back": windows.as_strided_back,
     "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
     "cross_entropy_back": losses.cross_entropy_back, "output_shapes": arrange.output_shapes, "clone": shape.clone,

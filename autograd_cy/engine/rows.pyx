@@ -17,7 +17,7 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, copy_into
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.routines cimport routine_of, run_routine
-from autograd_cy.engine.shape cimport read_shape
+from autograd_cy.engine.arguments cimport read_shape
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport MAX_ARRAYS, routines
 

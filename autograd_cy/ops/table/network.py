@@ -9,8 +9,14 @@ from ..functions import (
 )
 from ..rows import op
 
-op("cross_entropy", "x", attrs="target weight ignore_index smoothing", aux="prob", doc="-log softmax(x)[target], a loss for each row",
-   dx=lambda g, x, prob, target, weight, ignore_index, smoothing: cross_entropy_back(g, x, prob, target, weight, ignore_index, smoothing))
+op("cross_entropy", "x", attrs="target weight ignore_index smoothing reduce", aux="prob counted",
+   dx=lambda g, x, counted, target, weight, ignore_index, smoothing, reduce:
+   cross_entropy_back(g, x, counted, target, weight, ignore_index, smoothing, reduce),
+   doc="-log softmax(x)[target] along the dimension of classes; all, their sum, or their mean over the weights that count")
+op("nll_loss", "x", attrs="target weight ignore_index smoothing reduce", aux="prob counted",
+   dx=lambda g, x_shape, counted, target, weight, ignore_index, smoothing, reduce:
+   cross_entropy_back(g, x_shape, counted, target, weight, ignore_index, smoothing, reduce),
+   doc="-x[target] along the dimension of classes; all, their sum, or their mean over the weights that count")
 
 
 # ---- windows
