@@ -54,8 +54,14 @@ def multigammaln(input: Tensor, p: int) -> Tensor:
     """
     if not isinstance(p, int) or not 1 <= p <= 1 << 16:
         raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, and at most {1 << 16}, got {p}")
+    constant = p * (p - 1) / 4 * LOG_PI
+    if p <= 8:
+        total = elementwise.lgamma(input)
+        for k in range(1, p):
+            total = total + elementwise.lgamma(input - k / 2)
+        return total + constant
     terms = input.unsqueeze(-1) - arange(p, dtype=input.dtype if input.is_floating_point() else None) / 2
-    return elementwise.lgamma(terms).sum(-1) + p * (p - 1) / 4 * LOG_PI
+    return elementwise.lgamma(terms).sum(-1) + constant
 
 
 def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
