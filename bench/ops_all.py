@@ -44,6 +44,7 @@ REASONS = {
     ("bitwise_right_shift", "forward"): "shifts beyond the bits are defined here",
     ("bitwise_left_shift", "forward"): "shifts beyond the bits are defined here",
     ("clamp_tensor", "forward"): "memory sets it",
+    ("erfinv", "forward"): "in float64 PyTorch calls Intel's library; here erf, exp and a step of Halley's method",
     ("gammainc", "forward"): OF_SCIPY, ("gammaincc", "forward"): OF_SCIPY,
     ("i1e", "forward"): IN_DOUBLE, ("i0e", "backward"): IN_DOUBLE, ("log_ndtr", "backward"): IN_DOUBLE,
     ("lgamma", "forward"): "in float64 the C library's, a number at a time",

@@ -1,7 +1,7 @@
-/* Special functions by series: Bessel functions, Airy functions, erfcx, log_ndtr, ndtri, erfinv. In double whatever the dtype, for blocks of
- * numbers: a polynomial of 12 to 32 terms is a loop over its coefficients with 16 numbers in registers, so that each function is little code.
+/* Special functions by series: Bessel functions, Airy functions, erfcx, log_ndtr, ndtri. In double whatever the dtype, for blocks of
+ * numbers: a polynomial of 12 to 32 terms is a loop over its coefficients with 16 numbers in registers, so that functions are little code.
  * It relies on special_series.h (coefficients) and on the elementwise loops of double for exp, log, sin and cos. ops/codegen.py puts it
- * into the modules of loops of the baseline and of v3 (v4 gains nothing); the loops of the rows (ops/table/special.py) call it by K.special.
+ * into the modules of loops of the baseline and of v3 (v4 gains nothing); the loops of rows (ops/table/special.py) call it by K.special.
  */
 #ifndef AG_SPECIAL_H
 #define AG_SPECIAL_H
@@ -14,7 +14,7 @@
 
 /* in the order of SERIES in ops/codegen.py */
 enum { AG_I0, AG_I0E, AG_I1, AG_I1E, AG_J0, AG_J1, AG_Y0, AG_Y1, AG_K0, AG_K0E, AG_K1, AG_K1E, AG_AIRY, AG_AIRY_SLOPE, AG_ERFCX,
-       AG_LOG_NDTR, AG_NDTRI, AG_ERFINV };
+       AG_LOG_NDTR, AG_NDTRI };
 
 typedef void (*AG_Loop)(ptrdiff_t, char **, const double *);
 typedef struct { AG_Loop exp, log, sin, cos; } AG_Loops;
@@ -95,7 +95,7 @@ AG_APART void ag_bessel_i(AG_GIVEN, int order, int scaled, const double *__restr
     }
 }
 
-/* J (x of any sign) and Y, order 0 or 1. Up to 8 in x^2 / 32 - 1: J, or J / x; and what Y adds to (2 / pi) log(x) J, for order 1 less 2 / (pi x).
+/* J (x of any sign) and Y, order 0 or 1. Up to 8 in x^2 / 32 - 1: J, or J / x; what Y adds to (2 / pi) log(x) J, for order 1 less 2 / (pi x).
  * Beyond sqrt(2 / (pi x)) times a sine and a cosine of x - pi / 4 and their factors, which are in 128 / x^2 - 1. */
 AG_APART void ag_bessel_jy(AG_GIVEN, int order, int second, const double *__restrict x, double *__restrict y) {
     double a[AG_PART], s[AG_PART], p[AG_PART], q[AG_PART], u[AG_PART], v[AG_PART];
@@ -131,7 +131,8 @@ AG_APART void ag_bessel_jy(AG_GIVEN, int order, int second, const double *__rest
     if (second) AG_ALONG(i) y[i] = x[i] < 0.0 ? NAN : x[i] == 0.0 ? -INFINITY : y[i];
 }
 
-/* K, order 0 or 1, scaled: times e^x. Up to 2 K + log(x) I, or (K - log(x) I - 1 / x) / x, in x^2 / 2 - 1; beyond e^x sqrt(x) K in 4 / x - 1. */
+/* K, order 0 or 1, scaled: times e^x. Up to 2 K + log(x) I, or (K - log(x) I - 1 / x) / x, in x^2 / 2 - 1; beyond it e^x sqrt(x) K
+ * in 4 / x - 1. */
 AG_APART void ag_bessel_k(AG_GIVEN, int order, int scaled, const double *__restrict x, double *__restrict y) {
     double s[AG_PART], u[AG_PART], e[AG_PART];
     int all, some = ag_beyond(m, x, 2.0, &all);
@@ -227,7 +228,7 @@ AG_APART void ag_erfcx(AG_GIVEN, const double *__restrict x, double *__restrict 
     ag_choose(m, a, 0.0, u, y);
 }
 
-/* log of the normal distribution function: with t = erfcx(|x| / sqrt(2)) / 2 log(t) - x^2 / 2 left of 0, log(1 - t e^(-x^2 / 2)) right of it */
+/* log of the normal distribution function, t = erfcx(|x| / sqrt(2)) / 2: log(t) - x^2 / 2 left of 0, log(1 - t e^(-x^2 / 2)) right of it */
 AG_APART void ag_log_ndtr(AG_GIVEN, const double *__restrict x, double *__restrict y) {
     double a[AG_PART], e[AG_PART], u[AG_PART];
     AG_ALONG(i) a[i] = fabs(x[i]) * 0x1.6a09e667f3bcdp-1;
@@ -249,17 +250,15 @@ AG_APART void ag_ratio(ptrdiff_t m, const double *above, const double *below, co
     ag_polynomial(m, 8, below, s, v);
     AG_ALONG(i) y[i] /= v[i];
 }
-/* ndtri, or erfinv(x) = ndtri((1 + x) / 2) / sqrt(2). With q = x - 1/2, or x / 2: up to 0.425 in 0.425^2 - q^2, beyond in sqrt(-log) of
- * what is less, x or 1 - x, or of (1 - |x|) / 2. */
-AG_APART void ag_ndtri(AG_GIVEN, int erfinv, const double *__restrict x, double *__restrict y) {
-    const double factor = erfinv ? 0x1.6a09e667f3bcdp-1 : 1.0;
-    double a[AG_PART], q[AG_PART], s[AG_PART], r[AG_PART], u[AG_PART];
+/* near 1/2 in 0.425^2 - (x - 1/2)^2, in the tails in sqrt(-log) of what is less, x or 1 - x */
+AG_APART void ag_ndtri(AG_GIVEN, const double *__restrict x, double *__restrict y) {
+    double a[AG_PART], s[AG_PART], r[AG_PART], u[AG_PART];
     int all;
-    AG_ALONG(i) { q[i] = erfinv ? 0.5 * x[i] : x[i] - 0.5; a[i] = fabs(q[i]); s[i] = 0.180625 - q[i] * q[i]; }
+    AG_ALONG(i) { double q = x[i] - 0.5; a[i] = fabs(q); s[i] = 0.180625 - q * q; }
     ag_ratio(m, S->ndtri_above, S->ndtri_below, s, y);
-    AG_ALONG(i) y[i] *= q[i] * factor;
+    AG_ALONG(i) y[i] *= x[i] - 0.5;
     if (!ag_beyond(m, a, 0.425, &all)) return;
-    AG_ALONG(i) u[i] = erfinv ? 0.5 - a[i] : x[i] < 0.5 ? x[i] : 1.0 - x[i];
+    AG_ALONG(i) u[i] = x[i] < 0.5 ? x[i] : 1.0 - x[i];
     ag_map(f->log, m, u, u);
     AG_ALONG(i) { r[i] = sqrt(-u[i]); s[i] = r[i] - 1.6; }
     ag_ratio(m, S->ndtri_tail_above, S->ndtri_tail_below, s, u);
@@ -270,8 +269,8 @@ AG_APART void ag_ndtri(AG_GIVEN, int erfinv, const double *__restrict x, double 
         ag_choose(m, r, 5.0, v, u);
     }
     AG_ALONG(i) {
-        double t = r[i] < INFINITY ? u[i] * factor : r[i];
-        u[i] = a[i] <= 0.5 ? copysign(t, q[i]) : NAN;
+        double t = r[i] < INFINITY ? u[i] : r[i];
+        u[i] = a[i] <= 0.5 ? (x[i] < 0.5 ? -t : t) : NAN;
     }
     ag_choose(m, a, 0.425, u, y);
 }
@@ -283,7 +282,7 @@ AG_APART void ag_block(AG_GIVEN, int which, const double *__restrict x, double *
     else if (which <= AG_AIRY_SLOPE) ag_airy(AG_PASSED, which == AG_AIRY_SLOPE, x, y);
     else if (which == AG_ERFCX) ag_erfcx(AG_PASSED, x, y);
     else if (which == AG_LOG_NDTR) ag_log_ndtr(AG_PASSED, x, y);
-    else ag_ndtri(AG_PASSED, which == AG_ERFINV, x, y);
+    else ag_ndtri(AG_PASSED, x, y);
 }
 
 /* Function number `which` of n numbers. What fills up a block is on the short way of each function. */
@@ -295,7 +294,7 @@ static void ag_special_##D(const AG_Series *S, const AG_Loops *f, int which, ptr
         ptrdiff_t size = n - start < AG_PART ? n - start : AG_PART, m = (size + 15) & -16; \
         const T *from = in + start; \
         if (size < m) { \
-            AG_ALONG(i) part[i] = which >= AG_NDTRI ? (T)0.5 : (T)1; \
+            AG_ALONG(i) part[i] = which == AG_NDTRI ? (T)0.5 : (T)1; \
             memcpy(part, from, (size_t)size * sizeof(T)); \
             from = part; } \
         AG_ALONG(i) x[i] = (double)from[i]; \

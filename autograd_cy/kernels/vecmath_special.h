@@ -13,25 +13,40 @@
 #endif
 
 /* ---- inverse error function: from w = -log(1 - a^2), after M. Giles, "Approximating the erfinv function" (GPU Computing Gems,
- * 2012), with own polynomials: erfinv(a) / a in w below 6.25, 2^-27.8; erfinv in sqrt(w) above, 2^-27.0, up to a = 1 - 2^-53. (That of double is a series: special.h.) */
+ * 2012), with own polynomials: erfinv(a) / a in w below 6.25, 2^-27.8; erfinv in sqrt(w) above, 2^-27.0, up to a = 1 - 2^-53. */
+
+#define AG_ERFINV_START(T, D, C) \
+AG_INLINE T ag_erfinv_start_##D(T a) { \
+    T w = -ag_log_##D(((T)1 - a) * ((T)1 + a)), c = w - (T)3.125, s = sqrt##C(w) - (T)4.25; \
+    T p = (T)0x1.68f8d8p-31, q = (T)-0x1.452b28p-23; \
+    p = p * c + (T)-0x1.3d38c8p-28;  q = q * s + (T)0x1.3cd2bep-22; \
+    p = p * c + (T)-0x1.a78208p-26;  q = q * s + (T)0x1.2373f4p-20; \
+    p = p * c + (T)0x1.c93a3cp-22;   q = q * s + (T)-0x1.2e8e5cp-18; \
+    p = p * c + (T)-0x1.74af5cp-20;  q = q * s + (T)0x1.c8567cp-17; \
+    p = p * c + (T)-0x1.d20124p-17;  q = q * s + (T)-0x1.d61bcep-15; \
+    p = p * c + (T)0x1.87b90ap-13;   q = q * s + (T)0x1.b4d50cp-13; \
+    p = p * c + (T)-0x1.84569ep-11;  q = q * s + (T)-0x1.3debfcp-11; \
+    p = p * c + (T)-0x1.8b6cfap-8;   q = q * s + (T)0x1.7509d4p-11; \
+    p = p * c + (T)0x1.ebd80ep-3;    q = q * s + (T)0x1.028df6p+0; \
+    p = p * c + (T)0x1.a755e8p+0;    q = q * s + (T)0x1.05e6fep+2; \
+    return w < (T)6.25 ? a * p : q; }
+
+AG_ERFINV_START(float, f32, f)
+AG_ERFINV_START(double, f64, )
 
 AG_INLINE float ag_erfinv_f32(float x) {
-    float a = fabsf(x);
-    float w = -ag_log_f32((1.0f - a) * (1.0f + a)), c = w - 3.125f, s = sqrtf(w) - 4.25f;
-    float p = 0x1.68f8d8p-31f, q = -0x1.452b28p-23f;
-    p = p * c + -0x1.3d38c8p-28f;  q = q * s + 0x1.3cd2bep-22f;
-    p = p * c + -0x1.a78208p-26f;  q = q * s + 0x1.2373f4p-20f;
-    p = p * c + 0x1.c93a3cp-22f;   q = q * s + -0x1.2e8e5cp-18f;
-    p = p * c + -0x1.74af5cp-20f;  q = q * s + 0x1.c8567cp-17f;
-    p = p * c + -0x1.d20124p-17f;  q = q * s + -0x1.d61bcep-15f;
-    p = p * c + 0x1.87b90ap-13f;   q = q * s + 0x1.b4d50cp-13f;
-    p = p * c + -0x1.84569ep-11f;  q = q * s + -0x1.3debfcp-11f;
-    p = p * c + -0x1.8b6cfap-8f;   q = q * s + 0x1.7509d4p-11f;
-    p = p * c + 0x1.ebd80ep-3f;    q = q * s + 0x1.028df6p+0f;
-    p = p * c + 0x1.a755e8p+0f;    q = q * s + 0x1.05e6fep+2f;
-    float y = w < 6.25f ? a * p : q;
+    float a = fabsf(x), y = ag_erfinv_start_f32(a);
     y = a < 1.0f ? y : a == 1.0f ? AG_INF_F32 : AG_NAN_F32;
     return copysignf(y, x);
+}
+/* One step of Halley's method, which cubes the error; the difference from erf below 1/2, from erfc (and the exact 1 - a) above. */
+AG_INLINE double ag_erfinv_f64(double x) {
+    double a = fabs(x), y = ag_erfinv_start_f64(a);
+    double off = a < 0.5 ? ag_erf_core_f64(y) - a : (1.0 - a) - ag_erfc_f64(y);
+    double d = off * (0x1.c5bf891b4ef6bp-1 * ag_exp_f64(y * y));            /* sqrt(pi) / 2 */
+    y = y - d / (1.0 + y * d);
+    y = a < 1.0 ? y : a == 1.0 ? AG_INF_F64 : AG_NAN_F64;
+    return copysign(y, x);
 }
 
 /* ---- logarithm of |gamma(x)|, its derivative digamma, and the derivatives of that */
@@ -56,8 +71,8 @@ AG_INLINE float ag_lgamma_f32(float given) {
     int small = y < 8.0;
     double p = y * (y + 1.0) * ((y + 2.0) * (y + 3.0)) * ((y + 4.0) * (y + 5.0) * ((y + 6.0) * (y + 7.0))), z = small ? y + 8.0 : y;
     p = small ? p : 1.0;
-    double q = ag_sin_pi_f64(s);
-    double i = 1.0 / z, t = i * i, e = (z - 0.5) * ag_log_f64(z) - z + 0x1.d67f1c864beb5p-1;         /* log(2 pi) / 2 */
+    double sine = x < 0.5 ? fabs(r * ag_sin_pi_f64(s)) : 1.0, both = 1.0 / (z * sine);           /* divisions take long */
+    double i = both * sine, t = i * i, e = (z - 0.5) * ag_log_normal_f64(z) - z + 0x1.d67f1c864beb5p-1;         /* log(2 pi) / 2 */
     double c = -3617.0 / 122400;
     c = c * t + 1.0 / 156;
     c = c * t - 691.0 / 360360;
@@ -67,9 +82,9 @@ AG_INLINE float ag_lgamma_f32(float given) {
     c = c * t - 1.0 / 360;
     c = c * t + 1.0 / 12;
     e += c * i;
-    double l = ag_log_f64(x < 0.5 ? p / fabs(r * q) : p);                                       /* pi cancels */
+    double l = ag_log_normal_f64(x < 0.5 ? p * (both * z) : p);                                       /* pi cancels */
     double w = x < 0.5 ? l - e : e - l;
-    w = z < AG_INF_F64 ? w : AG_INF_F64;
+    w = (z < AG_INF_F64) & ((x >= 0.5) | (r != 0.0)) ? w : AG_INF_F64;
     w = (x == 1.0) | (x == 2.0) ? 0.0 : w;
     return given != given ? given : (float)w;
 }
@@ -122,7 +137,7 @@ AG_INLINE float ag_digamma_f32(float given) {
     p = p * z + 1.0 / 252;
     p = p * z - 1.0 / 120;
     p = p * z + 1.0 / 12;
-    double sum = ag_log_f64(w) - 0.5 * v - z * p - n / d;
+    double sum = (w < AG_INF_F64 ? ag_log_normal_f64(w) : w) - 0.5 * v - z * p - n / d;
     sum = left & (r == 0.0) ? AG_NAN_F64 : sum;
     return (float)(x == 0.0 ? copysign(AG_INF_F64, -x) : sum);
 }

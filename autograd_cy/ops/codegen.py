@@ -13,7 +13,7 @@ loops instead (rare.py).
 from functools import cache
 
 from .formulas import DTYPES, FLOATS, formula
-from .rare import RARE, SERIES, SPECIAL, Steps
+from .rare import RARE, SPECIAL, Steps
 from .symbols import Expression, Symbol
 from .table import TABLE
 
@@ -222,8 +222,6 @@ def _loop_source(loop, dtype, variant, name="LOOP", vectors="VECTORS"):
     out_type = "uint8_t" if loop.output == "bool" else ctype
     bytes_ = sum(1 << k for k, t in enumerate((out_type, *types)) if t == "uint8_t")
     head = f"cdef void {name}(Py_ssize_t n, char** p, const double* attrs) noexcept nogil:"
-    if loop.name == "erfinv" and suffix == "f64":
-        return f"{head}\n    K.special({SERIES.index(loop.name)}, 1, n, p)"
     if variant and (expression, loop.output) not in _own_variants():
         place = len(loop.inputs) if variant == 1 else 1
         return f"{head}\n    repeat_{suffix}({vectors}, {place}, {len(loop.inputs)}, {bytes_}, n, p, attrs)"

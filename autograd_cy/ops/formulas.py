@@ -42,7 +42,6 @@ def formula(row, name):
 
 def masked(expression):
     """0 where g is 0 and the expression NaN. A choice of 0 stays outermost: within, compilers make branches of it."""
-    if isinstance(expression, Expression) and expression.name == "where" and not isinstance(expression.args[1], Expression):
-        if expression.args[1] == 0:
-            return Expression("where", expression.args[0], 0, masked(expression.args[2]))
+    if expression.name == "where" and not isinstance(expression.args[1], Expression) and expression.args[1] == 0:
+        return Expression("where", expression.args[0], 0, masked(expression.args[2]))
     return Expression("masked", Symbol("g"), expression)

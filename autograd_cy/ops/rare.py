@@ -8,8 +8,7 @@ from .symbols import Expression, Symbol
 
 # Special functions of one number by series, which K.special has under these numbers (kernels/special.h).
 SERIES = ("i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "scaled_modified_bessel_k0",
-          "modified_bessel_k1", "scaled_modified_bessel_k1", "airy_ai", "airy_derivative", "erfcx", "log_ndtr", "ndtri",
-          "erfinv")                       # erfinv only of float64: in float32 it is a formula as others are
+          "modified_bessel_k1", "scaled_modified_bessel_k1", "airy_ai", "airy_derivative", "erfcx", "log_ndtr", "ndtri")
 # Special functions of two numbers, under these numbers in run_of_two (RARE, below).
 OF_TWO = ("zeta", "gammainc", "gammaincc")
 
