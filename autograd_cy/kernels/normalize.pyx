@@ -266,7 +266,7 @@ cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* int
                 j = gathered(x + c * span, n, step, span, &image, block)
                 add_block(&m, block, j, True)
         means[c], scales[c] = <real> m.mean, <real> (m.squares / m.count)
-    if not ints[3]:
+    if not ints[3] and total > 0:
         follow(running_mean, means, channels, numbers[1], 1)
         follow(running_var, scales, channels, numbers[1], total / (total - 1) if total > 1 else 1)
     if ints[3] < 2:
