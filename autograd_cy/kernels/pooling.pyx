@@ -2,6 +2,8 @@
 #
 # Relies on table (routines). engine/pooling.py relies on it.
 #
+# Above 500 lines: windows and resampling are one part of a module, as each is too short for one of its own.
+#
 # Arrays are contiguous; (N, C, ...) has N * C planes. ints of the windows: the number of spatial dims d, then d each of kernel,
 # stride, padding, dilation; adaptive windows (a flag after these) split each dim evenly, whatever the other numbers say.
 
