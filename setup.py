@@ -108,11 +108,13 @@ LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC
 LEAN_LOOPS = ["--param=vect-epilogues-nomask=0", "-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if GCC else []
 # Rows: a third smaller than with -O3, as fast or faster (softmax of 10 columns by a fifth), but loops of a few rounds must be unrolled.
 # Reductions need all of -O3 but what clones functions and loops, a third of the size; variance over the first axis loses a tenth.
+# Inlined sparingly, they are a sixth smaller, and as fast where folds of rows are inlined (kernels/fold.h).
 # Their short loops are up to a third slower where they happen to straddle lines of the instruction cache.
 ALIGNED = ["-falign-functions=64", "-falign-loops=32"] if GCC else []
 LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *ALIGNED, *(["-fpeel-loops"] if GCC else [])],
                "reduce": ["-O3", *ALIGNED, *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
-                                                         "version-loops-for-strides")] if GCC else [])]}
+                                                         "version-loops-for-strides")] if GCC else []),
+                          *(["--param=inline-unit-growth=5", "-DAG_INLINE_FOLDS"] if GCC else [])]}
 VECTORISED = {"autograd_cy._kernels", "autograd_cy._routines"}
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
 BASE_LEVEL = ["-Os"] if X86 else None
