@@ -15,6 +15,7 @@
 #define AG_FOLD_H
 
 #include <stddef.h>
+#include <string.h>
 
 #define AG_LANES 64
 #define AG_FOLD_BLOCK 4096
@@ -228,6 +229,25 @@ AG_DEFINE_FOLDS(long long, unsigned long long, i64, (-0x7fffffffffffffffLL - 1),
         for (i = 0; i < n; ++i) { v = x[i] ^ flip; best = v > best ? v : best; }                                          \
         return best;                                                                                                      \
     }
+/* The sum of bytes: eight at a time, in lanes of 16 bits that 128 words can't fill. */
+static long long ag_sum_u8(const unsigned char *x, ptrdiff_t n) {
+    const unsigned long long even = 0x00FF00FF00FF00FFULL;
+    long long total = 0;
+    while (n >= 8) {
+        unsigned long long lanes = 0, word;
+        ptrdiff_t words = n < 1024 ? n / 8 : 128;
+        for (ptrdiff_t i = 0; i < words; ++i) {
+            memcpy(&word, x + 8 * i, 8);
+            lanes += (word & even) + (word >> 8 & even);
+        }
+        lanes = (lanes & 0x0000FFFF0000FFFFULL) + (lanes >> 16 & 0x0000FFFF0000FFFFULL);
+        total += (long long) ((lanes & 0xFFFFFFFFULL) + (lanes >> 32));
+        x += 8 * words;
+        n -= 8 * words;
+    }
+    for (ptrdiff_t i = 0; i < n; ++i) total += x[i];
+    return total;
+}
 AG_DEFINE_LARGEST(int, i32)
 AG_DEFINE_LARGEST(unsigned char, u8)
 
