@@ -38,3 +38,8 @@ class CaptureError(RuntimeError):
 
 class LinAlgError(RuntimeError):
     """A matrix without what was asked for: an inverse, a Cholesky factor; or a decomposition that did not converge."""
+
+
+def refuse(kind, text, *values):
+    """Raise an error whose text names values: "got {0.shape}". In Cython a sixth of the code of an f-string."""
+    raise kind(text.format(*values))

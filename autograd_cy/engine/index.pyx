@@ -28,7 +28,7 @@ from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, refuse
 from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.gather import scatter_winners
 from autograd_cy.engine.gradients import FUNCTIONS
@@ -408,9 +408,9 @@ cdef object put_into(Tensor t, object index, object source, bint adds, str name,
     cdef tuple items = places_of(index, name)
     places = items[0]
     if places.layout.numel != v.layout.numel:
-        raise RuntimeError(f"{name}: expected as many places as elements, got shapes {index.shape} and {v.shape}")
+        refuse(RuntimeError, "{}: expected as many places as elements, got shapes {.shape} and {.shape}", name, index, v)
     if v.dtype_ != t.dtype_:
-        raise RuntimeError(f"{name}: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
+        refuse(RuntimeError, "{}: expected a source of the input's dtype {.dtype}, got {.dtype}", name, t, v)
     if not same_shape(v.layout, places.layout):
         v = reshape(v, index.shape)
     write_at(t, in_one_dimension(t), items, v, adds, name, of)
@@ -453,13 +453,13 @@ cdef object masked_into(Tensor t, object mask, object source, str name, Tensor o
     cdef Tensor m = mask_of(mask, name), v = need_tensor(source, name)
     cdef Py_ssize_t count
     if v.dtype_ != t.dtype_:
-        raise RuntimeError(f"{name}: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
+        refuse(RuntimeError, "{}: expected a source of the input's dtype {.dtype}, got {.dtype}", name, t, v)
     if not same_shape(m.layout, t.layout):
         m = expand(m, t.shape)
     escape(A_MASK)
     count = K.count_nonzero(BOOL, m.layout.ndim, m.layout.dims, m.data, strides_of(m.layout))
     if count > v.layout.numel:
-        raise RuntimeError(f"{name}: the mask is true at {count} elements, but source has {v.layout.numel}")
+        refuse(RuntimeError, "{}: the mask is true at {} elements, but source has shape {.shape}", name, count, v)
     if v.layout.ndim != 1:
         v = reshape_to(v, 1, &v.layout.numel)
     if v.layout.numel != count:

@@ -23,7 +23,7 @@ from autograd_cy.engine.scans cimport CUMMAX, CUMMIN, new_like
 from autograd_cy.engine.shape cimport reshape_to
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError, refuse
 from autograd_cy.engine.creation import as_tensor, full_like
 from autograd_cy.engine.reduce import ValuesIndices
 from autograd_cy.engine.shape import convert, detach, movedim, reshape, unsqueeze
@@ -247,22 +247,24 @@ cdef object quantiles(object input, object q, object dim, bint keep, object inte
     cdef int axis = 0 if dim is None else axis_of(dim, x.layout.ndim, name), ndim = x.layout.ndim, i
     cdef bint several = isinstance(q, Tensor) and (<Tensor> q).layout.ndim == 1
     cdef unsigned long long before = operators.exchanges
+    cdef double level
     if x.dtype_ > FLOAT64:
-        raise DTypeError(f"{name}: expected a floating-point tensor, got {x.dtype.name}")
+        refuse(DTypeError, "{}: expected a floating-point tensor, got {.dtype.name}", name, x)
     if interpolation not in BETWEEN:
-        raise ShapeError(f"{name}: interpolation must be one of {', '.join(BETWEEN)}, got {interpolation!r}")
+        refuse(ShapeError, "{}: interpolation must be one of {}, got {!r}", name, BETWEEN, interpolation)
     if isinstance(q, Tensor):
         if (<Tensor> q).layout.ndim > 1 or (<Tensor> q).dtype_ != x.dtype_:
-            raise DTypeError(f"{name}: q must be a number or a tensor of at most one dimension of dtype {x.dtype.name}, "
-                             f"got shape {q.shape} of {q.dtype.name}")
+            refuse(DTypeError, "{0}: q must be a number or a tensor of at most one dimension of dtype {1.dtype.name}, got shape "
+                   "{2.shape} of {2.dtype.name}", name, x, q)
         q = own(contiguous_of(detach(q) if several else reshape(detach(q), 1)))
     else:
-        q = float(q)
-        if not 0 <= <double> q <= 1:
-            raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
+        level = q
+        if not 0 <= level <= 1:
+            refuse(ShapeError, "{}: q must be in the range [0, 1], got {}", name, q)
+        q = level
     unmoved(before, name)
     if x.layout.numel == 0:
-        raise ShapeError(f"{name}: the input of shape {x.shape} is empty")
+        refuse(ShapeError, "{}: the input of shape {.shape} is empty", name, x)
     mode = BETWEEN.index(interpolation)
     if dim is not None and ndim:
         result = quantile_row(x, axis, q, mode, skip, keep or several)

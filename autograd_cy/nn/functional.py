@@ -55,7 +55,6 @@ from autograd_cy.engine.losses import (
     mse_loss,
 )
 from autograd_cy.engine.blocks import pad
-from autograd_cy.engine.distances import normalize
 from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from autograd_cy.engine.pooling import (
     adaptive_avg_pool1d,
@@ -202,3 +201,8 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
     if reduction == "mean":
         return losses.sum() / scale.sum()
     return reduced(losses, reduction)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """x / max(norm(x, p), eps) along dim."""
+    return input / input.norm(p, dim, True).clamp(eps)

@@ -13,7 +13,7 @@ from ..engine.elementwise import exp, log, logsigmoid, minimum, softplus, sqrt, 
 from ..engine.losses import l1_loss
 from ..engine.modes import no_grad
 from ..engine.choose import where
-from ..engine.distances import cosine_similarity
+from ..engine.shape import expand
 from ..engine.tensor import Tensor
 
 
@@ -198,6 +198,16 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim; x1 and x2 broadcast. Each is divided by its norm first."""
+    if not (x1.is_floating_point() or x2.is_floating_point()):
+        raise RuntimeError(f"cosine_similarity: expected common dtype to be floating point, yet common dtype is {x1.dtype.name}")
+    if x1.shape != x2.shape:
+        like = (x1.detach() + x2.detach()).shape
+        x1, x2 = expand(x1, like), expand(x2, like)
+    return ((x1 / x1.norm(2.0, dim, True).clamp(eps)) * (x2 / x2.norm(2.0, dim, True).clamp(eps))).sum(dim)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
