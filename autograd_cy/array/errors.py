@@ -40,6 +40,6 @@ class LinAlgError(RuntimeError):
     """A matrix without what was asked for: an inverse, a Cholesky factor; or a decomposition that did not converge."""
 
 
-def refuse(kind, text, *values):
-    """Raise an error whose text names values: "got {0.shape}". In Cython a sixth of the code of an f-string."""
-    raise kind(text.format(*values))
+def worded(kind, text, *values):
+    """The error whose text names values: "got {.shape}". (An f-string in Cython is four times the code.)"""
+    return kind(text.format(*values))

@@ -26,7 +26,7 @@ from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, is_tensor, operator
 from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.dtypes import DType, as_dtype
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.shape import clone, convert, slice_axes
 
 cdef int COPY = row_number("copy")
@@ -102,7 +102,7 @@ def copy_(x, source, non_blocking=False):
     if v.layout != a.layout:
         layout = layout_expand(v.layout, a.layout.ndim, a.layout.dims)
         if layout == NULL:
-            raise ShapeError(f"copy_: a source of shape {v.shape} does not broadcast to the tensor's shape {a.shape}")
+            raise worded(ShapeError, "copy_: a source of shape {.shape} does not broadcast to the tensor's shape {.shape}", v, a)
         layout_decref(layout)
     refuse_inplace(a, "copy_")
     recorded = (wants_grad(v) or wants_grad(a)) and a.dtype_ <= 1 and grad_enabled()
@@ -140,7 +140,7 @@ def set_data(Tensor self, Tensor value):
     """Let the tensor show the memory of `value`: `x.data = value`. Shape and dtype may change only without a history."""
     cdef PyObject* base
     if value.dtype_ != self.dtype_ and (self.grad_ != NULL or (self.needs_grad and value.dtype_ > FLOAT64)):
-        raise RuntimeError(f"data: expected dtype {self.dtype.name}, got {value.dtype.name}")
+        raise worded(RuntimeError, "data: expected dtype {.dtype.name}, got {.dtype.name}", self, value)
     if self.node != NULL:
         raise RuntimeError("data: only the memory of leaf tensors can be exchanged")
     if recording():
@@ -183,7 +183,7 @@ def show_as(Tensor x, Tensor view, str name):
     escape(name + "()")
     refuse_inplace(x, name)
     if view.node == NULL and x.node != NULL:
-        raise RuntimeError(f"{name}: a tensor with a history needs recording switched on")
+        raise worded(RuntimeError, "{}: a tensor with a history needs recording switched on", name)
     operators.exchanges += 1
     layout_incref(view.layout)
     layout_decref(x.layout)
@@ -224,7 +224,7 @@ def to(self, *args, dtype=None, copy=False, **ignored):
         elif arg is None or isinstance(arg, bool) or isinstance(arg, str) and arg.partition(":")[0] == "cpu":    # a bool: non_blocking
             continue
         elif isinstance(arg, str) and arg.partition(":")[0] in ("cuda", "mps", "xpu", "meta"):
-            raise RuntimeError(f"to: autograd_cy computes on the CPU only, got {arg!r}")
+            raise worded(RuntimeError, "to: autograd_cy computes on the CPU only, got {!r}", arg)
         else:
             dtype = as_dtype(arg)
     out = self if dtype is None else convert(self, dtype)

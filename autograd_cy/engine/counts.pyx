@@ -21,7 +21,7 @@ from autograd_cy.engine.shape cimport made_of, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport ADD, SUB, Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_MAX, REDUCE_MIN, escape
 
-from autograd_cy.array.errors import DTypeError, ShapeError, refuse
+from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.sorting import sort, sorted_values
 
 cdef int NE = row_number("ne"), NEIGHBOURS = row_number("neighbours")
@@ -53,12 +53,12 @@ def bincount(input, weights=None, minlength=0):
     cdef long long largest
     cdef PyObject* tensors[3]
     if x.dtype_ <= FLOAT64 or x.dtype_ == BOOL:
-        refuse(DTypeError, "bincount: expected integers, got {.dtype.name}", x)
+        raise worded(DTypeError, "bincount: expected integers, got {.dtype.name}", x)
     if size < 0:
-        refuse(ShapeError, "bincount: minlength should be >= 0, got {}", minlength)
+        raise worded(ShapeError, "bincount: minlength should be >= 0, got {}", minlength)
     if x.layout.ndim != 1 or w is not None and not same_shape(w.layout, x.layout):
-        refuse(ShapeError, "bincount: expected a 1-d tensor and weights of its shape, got shapes {.shape} and {.shape}", x,
-               x if w is None else w)
+        raise worded(ShapeError, "bincount: expected a 1-d tensor and weights of its shape, got shapes {.shape} and {.shape}", x,
+                     x if w is None else w)
     escape("bincount()")
     x = own(contiguous_of(own(converted(x, INT64))))
     if x.layout.numel:
@@ -112,9 +112,9 @@ def histc(input, bins=100, double min=0, double max=0):
     cdef PyObject* tensors[4]
     cdef double ends[2]
     if x.dtype_ > FLOAT64:
-        refuse(DTypeError, "histc: expected a floating-point tensor, got {.dtype.name}", x)
+        raise worded(DTypeError, "histc: expected a floating-point tensor, got {.dtype.name}", x)
     if count <= 0:
-        refuse(ShapeError, "histc: bins must be > 0, got {}", bins)
+        raise worded(ShapeError, "histc: bins must be > 0, got {}", bins)
     x = flat(x)
     ends[0], ends[1] = min, max
     find_range(x, ends)
@@ -131,7 +131,7 @@ def isin(elements, test_elements, *, bint assume_unique=False, bint invert=False
     cdef Py_ssize_t inverted = invert
     cdef int dtype
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
-        refuse(TypeError, "isin: expected a Tensor, got {.__class__.__name__} and {.__class__.__name__}", elements, test_elements)
+        raise worded(TypeError, "isin: expected a Tensor, got {.__class__.__name__} and {.__class__.__name__}", elements, test_elements)
     a = own(as_operand_tensor(<PyObject*> elements, (<Tensor> test_elements).dtype_ if isinstance(test_elements, Tensor) else INT64))
     b = own(as_operand_tensor(<PyObject*> test_elements, a.dtype_))
     dtype = promote(a.dtype_, b.dtype_)

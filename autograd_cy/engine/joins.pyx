@@ -21,7 +21,7 @@ from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport expanded, made, narrowed, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, operators, tensor_alias
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 
 cdef int CONCATENATE = row_number("concatenate"), STACK = row_number("stack"), PIECES = row_number("pieces"), UNBIND = row_number("unbind")
 
@@ -48,7 +48,7 @@ cdef object room_for(Py_ssize_t n, Sizes* sizes):
     if n <= 32:
         return None
     if n > MOST_PARTS:
-        raise MemoryError(f"out of memory: {n} tensors")
+        raise worded(MemoryError, "out of memory: {} tensors", n)
     memory = PyBytes_FromStringAndSize(NULL, (n + 1) * sizeof(Py_ssize_t))
     sizes.at = <Py_ssize_t*> PyBytes_AS_STRING(memory)
     return memory
@@ -64,7 +64,7 @@ cdef tuple tensors_of(object tensors, str name):
         if not is_tensor(items[i]):
             need_tensor(<object> items[i], name)
     if not n:
-        raise ShapeError(f"{name}: expected at least one tensor")
+        raise worded(ShapeError, "{}: expected at least one tensor", name)
     return parts
 
 
@@ -117,7 +117,7 @@ cdef object joined(tuple given, object dim, str name):
     if first == NULL:
         first = (<Tensor> parts[0]).layout
     if first.ndim == 0:
-        raise ShapeError(f"{name}: 0-d tensors can't be joined; use stack()")
+        raise worded(ShapeError, "{}: 0-d tensors can't be joined; use stack()", name)
     axis = axis_of(dim, first.ndim, name)
     for i in range(first.ndim):
         shape[i] = first.dims[i]
@@ -130,9 +130,9 @@ cdef object joined(tuple given, object dim, str name):
         shape[axis] = sizes[k] = part.layout.dims[axis] if axis < part.layout.ndim else 0
         for i in range(max(part.layout.ndim, first.ndim) if part.layout != first else 0):
             if part.layout.ndim != first.ndim or part.layout.dims[i] != shape[i]:
-                raise ShapeError(f"{name}: shapes {shape_tuple(first)} and {part.shape} differ in more than dim {axis}")
+                raise worded(ShapeError, "{}: shapes {} and {.shape} differ in more than dim {}", name, shape_tuple(first), part, axis)
         if start > (<Py_ssize_t> 1 << 58) - sizes[k]:
-            raise ShapeError(f"{name}: more than a tensor can hold along dim {axis}")
+            raise worded(ShapeError, "{}: more than a tensor can hold along dim {}", name, axis)
         start += sizes[k]
     shape[axis] = start
     out = made(first.ndim, shape, dtype)
@@ -163,9 +163,9 @@ def stack(tensors, dim=0):
         part = <Tensor> parts[k]
         dtype = promote(dtype, part.dtype_)
         if not same_shape(part.layout, first):
-            raise ShapeError(f"stack: shapes {shape_tuple(first)} and {part.shape} differ")
+            raise worded(ShapeError, "stack: shapes {} and {.shape} differ", shape_tuple(first), part)
     if ndim == MAX_NDIM:
-        raise ShapeError(f"stack: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(ShapeError, "stack: a tensor has at most {} dimensions", MAX_NDIM)
     axis = axis_of(dim, ndim + 1, "stack")
     for i in range(ndim):
         shape[i + (i >= axis)] = first.dims[i]
@@ -261,7 +261,8 @@ def broadcast_tensors(*tensors):
         layout_decref(layout)
         layout = wider
         if layout == NULL:
-            raise ShapeError(f"broadcast_tensors: shapes {' and '.join([str(t.shape) for t in parts])} do not broadcast against each other")
+            raise worded(ShapeError, "broadcast_tensors: shapes {} do not broadcast against each other",
+                                     ' and '.join([str(t.shape) for t in parts]))
     for i in range(<int> len(parts)):
         parts[i] = expanded(<Tensor> parts[i], layout.ndim, layout.dims)
     layout_decref(layout)
@@ -278,13 +279,14 @@ def meshgrid(*tensors, str indexing="ij"):
     cdef Tensor t
     cdef int i, at
     if not xy and indexing != "ij":
-        raise RuntimeError(f"meshgrid: indexing must be \"ij\" or \"xy\", got {indexing!r}")
+        raise worded(RuntimeError, "meshgrid: indexing must be \"ij\" or \"xy\", got {!r}", indexing)
     if n > MAX_NDIM:
-        raise ShapeError(f"meshgrid: a tensor has at most {MAX_NDIM} dimensions, got {n} tensors")
+        raise worded(ShapeError, "meshgrid: a tensor has at most {} dimensions, got {} tensors", MAX_NDIM, n)
     for i in range(n):
         t = <Tensor> parts[i]
         if t.layout.ndim > 1:
-            raise RuntimeError(f"meshgrid: expected tensors of at most 1 dimension, got shapes {', '.join([str(p.shape) for p in parts])}")
+            raise worded(RuntimeError, "meshgrid: expected tensors of at most 1 dimension, got shapes {}",
+                                       ', '.join([str(p.shape) for p in parts]))
         if t.dtype_ != (<Tensor> parts[0]).dtype_:
             raise RuntimeError("meshgrid: expected tensors of one dtype")
         shape[i] = 1
@@ -314,7 +316,7 @@ cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
     cdef bint drops = row == UNBIND
     cdef int i, ndim = x.layout.ndim - drops
     if n > MOST_PARTS:
-        raise MemoryError(f"out of memory: {n} tensors")
+        raise worded(MemoryError, "out of memory: {} tensors", n)
     cdef tuple parts = PyTuple_New(n)
     if n and wants_grad(x) and grad_enabled():
         if drops:
@@ -355,7 +357,7 @@ cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
 
 cdef int cut_axis(Tensor x, object dim, str name) except -1:
     if x.layout.ndim == 0:
-        raise ShapeError(f"{name}: a tensor of 0 dimensions can't be cut")
+        raise worded(ShapeError, "{}: a tensor of 0 dimensions can't be cut", name)
     return axis_of(dim, x.layout.ndim, name)
 
 
@@ -384,7 +386,7 @@ cdef tuple by_sizes(Tensor x, object given, int axis, str name):
         k += 1
     unmoved(before, name)
     if left or k != n:
-        raise ShapeError(f"{name}: sizes {list(given)} do not add up to {size}, the size of dim {axis} of shape {x.shape}")
+        raise worded(ShapeError, "{}: sizes {} do not add up to {}, the size of dim {} of shape {.shape}", name, list(given), size, axis, x)
     return cut(x, PIECES, n, sizes, axis)
 
 
@@ -413,7 +415,7 @@ def split(x, split_size_or_sections, dim=0):
         return by_sizes(a, split_size_or_sections, axis, "split")
     size = split_size_or_sections
     if size < 0 or (size == 0 and n):
-        raise ShapeError(f"split: the size must be positive, got {size}")
+        raise worded(ShapeError, "split: the size must be positive, got {}", size)
     return by_number(a, (n - 1) // size + 1 if n else 1, size, 0, axis)
 
 
@@ -423,7 +425,7 @@ def chunk(x, Py_ssize_t chunks, dim=0):
     cdef int axis = cut_axis(a, dim, "chunk")
     cdef Py_ssize_t n = a.layout.dims[axis], size = (n - 1) // max(chunks, 1) + 1 if n else 0
     if chunks < 1:
-        raise ShapeError(f"chunk: expected at least 1 chunk, got {chunks}")
+        raise worded(ShapeError, "chunk: expected at least 1 chunk, got {}", chunks)
     return by_number(a, (n - 1) // size + 1 if n else chunks, size, 0, axis)
 
 
@@ -437,12 +439,12 @@ def tensor_split(input, indices_or_sections, dim=0):
     cdef list sizes = [], parts = []
     if isinstance(given, Tensor):
         if given.ndim > 1 or given.dtype.name != "int64":
-            raise RuntimeError(f"tensor_split: expected int64 in at most 1 dimension, got {given.dtype} of shape {given.shape}")
+            raise worded(RuntimeError, "tensor_split: expected int64 in at most 1 dimension, got {0.dtype} of shape {0.shape}", given)
         given = given.tolist()
     if PyIndex_Check(given) and not isinstance(given, Tensor):
         sections = integer(given, "the number of sections", "tensor_split")
         if sections < 1:
-            raise RuntimeError(f"tensor_split: expected at least 1 section, got {sections}")
+            raise worded(RuntimeError, "tensor_split: expected at least 1 section, got {}", sections)
         return by_number(x, sections, size // sections, size % sections, axis)
     for at in (*given, size):
         place = max(min(PyNumber_AsSsize_t(at, NULL), size), -size)
