@@ -22,7 +22,6 @@ from autograd_cy.engine.shape cimport copy_block, made, made_of, narrowed, resha
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 
 from autograd_cy.array.errors import ShapeError, worded
-from autograd_cy.engine.creation import full
 from autograd_cy.engine.shape import clone
 
 cdef extern from "Python.h":
@@ -300,6 +299,7 @@ cdef object pad_by(Tensor x, const Py_ssize_t* pads, object value):
         filled = filled and before <= 0 and after <= 0
     out = made(ndim, shape, x.dtype_)
     if not filled and set_all(out, value):
+        from autograd_cy.engine.creation import full
         out = full(out.shape, value, dtype=x.dtype)
     if wants_grad(x):
         number = value
