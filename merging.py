@@ -16,8 +16,8 @@ MERGED = {
     "autograd_cy._kernels": [f"autograd_cy.kernels.{name}" for name in ("gemm", "integer_loops", "index")],
     "autograd_cy._routines": [f"autograd_cy.kernels.{name}" for name in ("moving", "pooling", "scans", "sorting", "counting", "distances")],
     "autograd_cy._core": ["autograd_cy.array.layout", "autograd_cy.array.storage", *(f"autograd_cy.engine.{name}" for name in (
-        "modes", "node", "tensor", "operands", "record", "routines", "dispatch", "read_table", "hooks", "gradients", "passes", "recursion",
-        "backward"))],
+        "modes", "node", "tensor", "operands", "record", "read_table", "routines", "dense", "dispatch", "inplace", "hooks", "gradients",
+        "passes", "recursion", "backward"))],
     "autograd_cy._views": [f"autograd_cy.engine.{name}" for name in (
         "arguments", "shape", "slices", "copies", "joins", "windows", "blocks", "products", "updates")],
     "autograd_cy._calls": [f"autograd_cy.engine.{name}" for name in (

@@ -122,7 +122,7 @@ PROBES = "--inplace" in sys.argv
 CAREFUL = {f"autograd_cy.{name}" for name in (
     "_calls", "_reductions", "_selections", "_views", "engine.elementwise", "engine.function", "engine.linear_algebra")}
 # They write sources and stubs.
-NOT_INSTALLED = {f"autograd_cy.ops.{name}" for name in ("codegen", "wrappers", "stubs")}
+NOT_INSTALLED = {f"autograd_cy.ops.{name}" for name in ("codegen", "rare", "wrappers", "stubs")}
 # 5 % of a module; there is nothing to vectorise in these, and no loop long enough for memset and memcpy to pay (3 % of a step of XOR).
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize",
            "-fno-tree-loop-distribute-patterns"] if GCC else []
@@ -165,16 +165,16 @@ def write_if_changed(path, text):
 
 
 def generated_sources():
-    """The sources of the loops of floats, of those of integers, and of the functions, from the table of operations."""
+    """The sources of the levels' loops, of those that gain nothing from levels, and of the functions, from the table of operations."""
     sys.path.insert(0, str(ROOT / PACKAGE))
     try:
         from ops import codegen, wrappers   # they read the table only and need no built extension
-        return (codegen.float_loops(), codegen.float_loops(long_only=True)), codegen.integer_loops(), wrappers.function_module()
+        return (codegen.levelled_loops(), codegen.levelled_loops(long_only=True)), codegen.integer_loops(), wrappers.function_module()
     finally:
         sys.path.pop(0)
 
 
-FLOAT_LOOPS, INTEGER_LOOPS, FUNCTIONS = generated_sources()
+LEVELLED_LOOPS, INTEGER_LOOPS, FUNCTIONS = generated_sources()
 
 
 def sources():
@@ -184,7 +184,7 @@ def sources():
     texts |= {"autograd_cy.kernels.integer_loops": INTEGER_LOOPS, "autograd_cy.engine.elementwise": FUNCTIONS}
     for level in LEVELS:
         wide = level == "v4"
-        parts = {"loops": FLOAT_LOOPS[wide]} | {name: levelled[name] for name in (WIDE if wide else LEVELLED)}
+        parts = {"loops": LEVELLED_LOOPS[wide]} | {name: levelled[name] for name in (WIDE if wide else LEVELLED)}
         texts |= {f"autograd_cy.kernels._{level}_{name}": text for name, text in parts.items()}
     return {name: text for name, text in texts.items() if PROBES or "._probe" not in name}
 

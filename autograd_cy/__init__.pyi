@@ -63,16 +63,21 @@ from .engine.choose import (
 )
 from .engine.composed import (
     allclose as allclose,
+    angle as angle,
     clamp_max_ as clamp_max_,
     clamp_min_ as clamp_min_,
     dist as dist,
     float_power as float_power,
+    frexp as frexp,
     gcd as gcd,
+    gradient as gradient,
+    isreal as isreal,
     lcm as lcm,
     ldexp as ldexp,
     multigammaln as _multigammaln,
     positive as positive,
     real as real,
+    renorm as renorm,
     unravel_index as unravel_index,
     rsub as rsub,
 )
@@ -263,7 +268,7 @@ from .engine.scans import (
     std_mean as std_mean,
     var_mean as var_mean,
 )
-from .engine.scipy_functions import (
+from .engine.elementwise import (
     gammainc as _gammainc,
     gammaincc as _gammaincc,
     i0 as i0,

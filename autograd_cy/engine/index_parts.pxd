@@ -18,7 +18,8 @@ cdef struct Choice:
     int position                      # how many of the axes above stand before those of the arrays
     bint places                       # the one array is made of a mask: its numbers are in range, and nobody else has it
 
-# Fill a Choice (whose arrays the caller lets go of), and what it makes of strides: the offsets of its arrays' elements, the block of other axes.
+# Fill a Choice (whose arrays the caller lets go of), and what it makes of strides: the offsets of its arrays' elements, the block of
+# other axes.
 cdef int understand(Choice* c, Tensor x, object items, str name) except -1
 cdef Tensor offsets_of(Choice* c, const Py_ssize_t* strides, str name)
 cdef Py_ssize_t block_of(Choice* c, int ndim, const Py_ssize_t* strides, Py_ssize_t* block) noexcept

@@ -10,8 +10,8 @@ from ..array.errors import ArgumentError
 from ..ops import TABLE
 from . import (
     arrange, backward, blocks, choose, composed, copies, creation, elementwise, gather, generators, hooks, index, indexing, joins,
-    linear_names, losses, making, manners, matrix_products, named_products, printing, products, reduce, scans, scipy_functions, shape,
-    sorting, statistics, types, windows,
+    linear_names, losses, making, manners, matrix_products, named_products, printing, products, reduce, scans, shape, sorting,
+    statistics, types, windows,
 )
 from .devices import CPU
 from .gradients import FUNCTIONS
@@ -177,7 +177,8 @@ METHODS |= {f.__name__: f for f in (
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
     choose.round, choose.round_,
     isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, prelu, composed.float_power,
-    composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
+    composed.angle, composed.frexp, composed.isreal, composed.renorm, composed.gcd, composed.lcm, types.equal, types.is_nonzero,
+    elementwise.i0, elementwise.i0_,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
@@ -197,7 +198,8 @@ METHODS |= {f.__name__: f for f in (
 METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "expit": elementwise.sigmoid, "ger": matrix_products.outer,
             "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
-            "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
+            "igamma": elementwise.gammainc, "igammac": elementwise.gammaincc,
+            "igamma_": elementwise.gammainc_, "igammac_": elementwise.gammaincc_,
             "clip": clamp, "clip_": clamp_,
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
             "T": property(shape.reversed_axes), "mT": property(shape.swap_axes),
@@ -226,7 +228,7 @@ def _in_place(function, name):
 
 METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
     *(name for name in _ELEMENTWISE if TABLE[name].result == "bool" and TABLE[name].has_form_in_place),
-    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
+    "float_power", "gcd", "lcm", "mvlgamma", "renorm", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
 
 METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
@@ -259,6 +261,7 @@ for _name, _function in METHODS.items():
     put_into_type(_name, _function)
 
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
+FUNCTIONS.update({name: getattr(elementwise, name) for name, row in TABLE.items() if row.rare})
 FUNCTIONS.update({
     "where": _rule_where, "pow": choose.pow_row, "polygamma": choose.polygamma_row, "trigamma": choose.trigamma,
     "normal_cdf": choose.normal_cdf, "matmul": products.matmul, "cross_rows": named_products.cross_rows,
@@ -278,6 +281,5 @@ FUNCTIONS.update({
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
     "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
 })
-FUNCTIONS.update({name: getattr(scipy_functions, name) for name in (*scipy_functions.COMPUTE, *scipy_functions.SERIES)})
 FUNCTIONS.update({name: _linear(name) for name in (
     "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd")})

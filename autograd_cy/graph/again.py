@@ -10,7 +10,7 @@ from autograd_cy.engine import (
     sorting, windows,
 )
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
-from autograd_cy.engine.losses import cross_entropy
+from autograd_cy.engine.losses import cross_entropy, nll_loss
 from autograd_cy.engine.node import Node
 from autograd_cy.engine.tensor import Tensor
 from autograd_cy.ops import TABLE
@@ -39,7 +39,8 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "prod", "a
     "std": lambda x, dim, keepdim, correction: reduce.std(x, dim, keepdim=keepdim, correction=correction),
     "norm": lambda x, p, dim, keepdim: reduce.norm(x, p, dim, keepdim),
     "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear,
-    "cross_entropy": lambda x, target, weight, ignore_index, smoothing: cross_entropy(x, target, weight, ignore_index, "none", smoothing),
+    "cross_entropy": lambda x, target, weight, ignore, smoothing, reduce: cross_entropy(x, target, weight, ignore, reduce, smoothing),
+    "nll_loss": lambda x, target, weight, ignore, smoothing, reduce: nll_loss(x, target, weight, ignore, reduce),
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
     "concatenate": lambda *xs: joins.cat(xs[:-2], xs[-1]), "stack": lambda *xs: joins.stack(xs[:-1], xs[-1]),
 }
@@ -68,9 +69,9 @@ FORWARD |= {
 }
 FORWARD |= {name: FUNCTIONS[name] for name in (
     "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "average_windows", "average_windows_back",
-    "resample", "resample_back", "normalize_rows", "normalize_channels", "max_pool")}
+    "resample", "resample_back", "normalize_rows", "normalize_channels", "scale_channels", "max_pool")}
 # The operations whose last input may be None.
-MAY_LACK_BIAS = ("linear", "convolution", "convolution_input", "normalize_rows", "normalize_channels")
+MAY_LACK_BIAS = ("linear", "convolution", "convolution_input", "normalize_rows", "normalize_channels", "scale_channels")
 
 
 FORWARD |= {name: _along(name) for name in ("sort", "topk", "kthvalue", "median", "nanmedian", "mode")} | {

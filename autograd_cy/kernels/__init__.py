@@ -2,7 +2,7 @@
 
 Relies on array (dtype codes) and on the loops generated from ops. The engine relies on it.
 Modules of loops are compiled once per instruction-set level, and the one that fits the processor is loaded here; what moves memory
-or counts integers gains nothing from that and exists once (integer_loops, index).
+or divides integers gains nothing from that and exists once (integer_loops, index).
 AUTOGRAD_CY_LEVEL=base|v3|v4 forces a level (for tests and measurements).
 """
 
