@@ -15,11 +15,11 @@ from autograd_cy.engine.arguments cimport axis_of, integer, make_quick, need_ten
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.node cimport EDGE_WORDS, Node
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport Operand_, read_operand, write_number
+from autograd_cy.engine.operands cimport Operand_, contiguous_of, read_operand, write_number
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport copy_block, made, made_of, narrowed, reshape_to, transposed
-from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.shape import clone
@@ -85,8 +85,8 @@ def rot90(input, k=1, dims=(0, 1)):
     return transposed(flip_dims(x, 1, axes + (turns == 1)), <int> axes[0], <int> axes[1])
 
 
-cdef object rolled(Tensor x, const Py_ssize_t* shifts):
-    """x moved along every axis by a number from 0 on that is smaller than its size (or 0)."""
+cdef Tensor moved_around(Tensor x, const Py_ssize_t* shifts):
+    """x moved along every axis by a number from 0 on that is smaller than its size (or 0); no history."""
     cdef Tensor out = made(x.layout.ndim, x.layout.dims, x.dtype_)
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int axes[MAX_NDIM]
@@ -110,7 +110,17 @@ cdef object rolled(Tensor x, const Py_ssize_t* shifts):
                     dims[axes[i]] = x.layout.dims[axes[i]] - shift
                     to += shift * strides_of(out.layout)[axes[i]]
             copy_block(out, to, x, start, x.layout.ndim, dims, strides_of(out.layout), strides_of(x.layout))
-    return made_of(x, out, ROLL, x.layout.ndim, shifts)
+    return out
+
+
+cdef object rolled(Tensor x, int n, const Py_ssize_t* shifts):
+    """The row itself: along every axis, or, with one shift for other than one axis, as if there were one."""
+    cdef Tensor out
+    if n == x.layout.ndim:
+        return made_of(x, moved_around(x, shifts), ROLL, n, shifts)
+    out = own(contiguous_of(x))
+    out = moved_around(own(tensor_alias(out, layout_contiguous(1, &x.layout.numel), out.data)), shifts)
+    return made_of(x, own(tensor_alias(out, layout_contiguous(x.layout.ndim, x.layout.dims), out.data)), ROLL, 1, shifts)
 
 
 def roll(input, shifts, dims=None):
@@ -118,7 +128,7 @@ def roll(input, shifts, dims=None):
 
     Raises IndexError for dims out of range, RuntimeError where shifts and dims are not as many.
     """
-    cdef Tensor x = need_tensor(input, "roll"), flat
+    cdef Tensor x = need_tensor(input, "roll")
     cdef Py_ssize_t by[MAX_NDIM]
     cdef Py_ssize_t moves[MAX_NDIM]
     cdef Py_ssize_t size
@@ -132,10 +142,9 @@ def roll(input, shifts, dims=None):
     if dims is not None:
         named = read_shape((dims,) if PyIndex_Check(dims) else dims, places, "roll")
     if not named and n == 1:
-        flat = reshape_to(x, 1, &x.layout.numel)
         size = x.layout.numel
         moves[0] = ((by[0] % size) + size) % size if size else 0
-        return reshape_to(rolled(flat, moves), x.layout.ndim, x.layout.dims)
+        return rolled(x, 1, moves)
     if named != n:
         raise worded(RuntimeError, "roll: shifts {} and dims {} must be as many", shifts, dims)
     for i in range(x.layout.ndim):
@@ -145,7 +154,7 @@ def roll(input, shifts, dims=None):
         size = x.layout.dims[axis] if x.layout.ndim else 0
         if size:
             moves[axis] = ((moves[axis] + by[i] % size) % size + size) % size
-    return rolled(x, moves) if x.layout.ndim else clone(x)          # without dims, the rule's shifts would say "flattened"
+    return rolled(x, x.layout.ndim, moves)
 
 
 # ---- repeated
@@ -422,13 +431,13 @@ cdef int turned_backward(Node node, PyObject** grads, PyObject** result) except 
     for i in range(n):
         back[i] = ints[i]
         if node.opcode == ROLL and ints[i]:
-            back[i] = shape.dims[i] - ints[i]
+            back[i] = (shape.dims[i] if n == shape.ndim else shape.numel) - ints[i]
         elif node.opcode == PAD:
             back[i] = -ints[i]
     if node.opcode == FLIP:
         out = flip_dims(g, n, back)
     elif node.opcode == ROLL:
-        out = rolled(g, back)
+        out = rolled(g, n, back)
     else:
         out = pad_by(g, back, 0)
     Py_INCREF(out)

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
-    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_expand, layout_incref, same_layout, strides_of,
+    OVERLAPPING, Layout, layout_decref, layout_expand, layout_incref, same_layout, strides_of,
 )
 from autograd_cy.array.storage cimport (
     CAPTURED, Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
@@ -18,7 +18,7 @@ from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport SAVED_FLOAT, Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport (
-    Operand_, as_operand_tensor, copy_into, copy_of, default_dtype, read_operand, write_number,
+    Operand_, as_operand_tensor, copy_into, default_dtype, read_operand, write_number,
 )
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
@@ -109,7 +109,7 @@ def copy_(x, source, non_blocking=False):
     if v is a:
         return x
     if v.storage == a.storage:
-        src = own(copy_like(v))
+        src = copied_as_clone(v)
     copy_into(a, src)
     a.storage.version += 1
     if recorded:
@@ -118,13 +118,6 @@ def copy_(x, source, non_blocking=False):
         remember_line(<Node> node)
         rewrite_history(a, node)
     return x
-
-
-cdef PyObject* copy_like(Tensor v) except NULL:
-    cdef Layout* layout = layout_dense_like(v.layout)
-    cdef PyObject* o = copy_of(v, layout)
-    layout_decref(layout)
-    return o
 
 
 cdef bint may_copy_instead(Tensor self, Tensor value):

@@ -20,11 +20,11 @@ from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
+from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_into, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, unpack, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport narrowed, reshape_to
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.engine.tensor cimport DIV, FLOOR_DIVIDE, Tensor, operators, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.gradients import rule_gradient
@@ -471,17 +471,31 @@ def scatter_winners(Tensor index, shape, int dim):
     return out
 
 
-cdef dict KINDS = {"prod": 2, "amax": 3, "amin": 4}
+cdef dict KINDS = {"sum": ADDS, "mean": ADDS, "prod": 2, "amax": 3, "amin": 4}
+
+
+cdef Tensor hits(Tensor x, Tensor index, int dim, bint include_self):
+    """How many elements are combined at each place; 1 where there are none."""
+    cdef Tensor count = own(tensor_new(x.layout, x.dtype_))
+    copy_into(count, own(number_tensor(1, x.dtype_)))
+    if not include_self:
+        combine(count, index, number_like(x, 0, index.layout, "scatter_reduce"), dim, REPLACES)
+    combine(count, index, number_like(x, 1, index.layout, "scatter_reduce"), dim, ADDS)
+    return count
 
 
 def reduced_row(Tensor x, Tensor index, Tensor v, str kind, int dim, bint include_self):
-    """x combined with v at index along dim by a product, maximum or minimum; include_self: with what is there."""
-    cdef Tensor out = copied(x)
+    """x combined with v at index along dim by a product, mean, maximum or minimum; include_self: with what is there."""
+    cdef Tensor out = copied(x), count
     cdef PyObject* inputs[3]
+    cdef bint mean = kind == "mean"
     if not include_self:
-        start = 1 if kind == "prod" else lowest(x) if kind == "amax" else highest(x)
+        start = 0 if mean else 1 if kind == "prod" else lowest(x) if kind == "amax" else highest(x)
         combine(out, index, number_like(x, start, index.layout, "scatter_reduce"), dim, REPLACES)
     combine(out, index, v, dim, KINDS[kind])
+    if mean:
+        count = hits(out, index, dim, include_self)
+        out = own(operators.binary(DIV if x.dtype_ <= FLOAT64 else FLOOR_DIVIDE, <PyObject*> out, <PyObject*> count))
     inputs[0], inputs[1], inputs[2] = <PyObject*> x, <PyObject*> index, <PyObject*> v
     if x.dtype_ <= FLOAT64 and (wants_grad(x) or wants_grad(v)) and grad_enabled():
         attrs = (kind, dim, include_self)
@@ -498,12 +512,26 @@ cdef object highest(Tensor x):
             else 255 if x.dtype.name == "uint8" else True)
 
 
-def reduced(input, dim, index, src, str kind, bint include_self):
-    """scatter_reduce by a product, maximum or minimum, with its arguments checked."""
+def scatter_reduce(input, dim, index, src, str reduce, *, bint include_self=True):
+    """input combined with src[i] at index[i] along dim: reduce is "sum", "prod", "mean", "amax" or "amin".
+
+    include_self: whether what is there takes part. Ties of amax and amin share the gradient evenly; products with zeros have exact
+    gradients. Raises RuntimeError for another reduce, IndexError for indices out of range.
+    """
     cdef Tensor t = need_tensor(input, "scatter_reduce")
     cdef int axis = axis_of(dim, t.layout.ndim, "scatter_reduce")
     cdef Tensor places = checked_places(t, index, axis, "scatter_reduce")
-    return reduced_row(t, places, source_for(t, need_tensor(src, "scatter_reduce"), places, "scatter_reduce"), kind, axis, include_self)
+    cdef Tensor v = source_for(t, need_tensor(src, "scatter_reduce"), places, "scatter_reduce")
+    if reduce not in KINDS:
+        raise worded(RuntimeError, "scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {!r}", reduce)
+    if reduce != "sum":
+        return reduced_row(t, places, v, reduce, axis, include_self)
+    return scattered(t if include_self else scatter(t, dim, places, 0), places, v, axis, ADDS, False, "scatter_reduce")
+
+
+def mean_counts(Tensor x, Tensor index, int dim, bint include_self):
+    """For rules: how many elements each mean of scatter_reduce is of."""
+    return hits(own(contiguous_of(x)), index, dim, include_self)
 
 
 # ---- whole slices: an index of one dimension

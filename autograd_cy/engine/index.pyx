@@ -11,7 +11,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_dense_like, layout_expand,
+    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand,
     layout_permute, layout_strided, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.arguments cimport need_tensor, read_shape
@@ -23,7 +23,7 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, reshape_to
+from autograd_cy.engine.shape cimport contiguous, copied_as_clone, fill_one, narrowed, reshape_to
 from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
@@ -338,14 +338,6 @@ cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, st
         else:
             set_history(<PyObject*> t, node, 0)
     return 0
-
-
-cdef Tensor copied_as_clone(Tensor x):
-    """As clone(), without history."""
-    cdef Layout* layout = layout_dense_like(x.layout)
-    out = own(copy_of(x, layout))
-    layout_decref(layout)
-    return out
 
 
 cdef tuple whole_for_none(tuple indices):

@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, shape_tuple, strides_of,
 )
@@ -23,6 +23,8 @@ from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, operators, ten
 
 from autograd_cy.array.errors import ShapeError, worded
 
+cdef int BLOCK_DIAG = row_number("block_diag")
+cdef Py_ssize_t NOTHING = 0
 cdef int CONCATENATE = row_number("concatenate"), STACK = row_number("stack"), PIECES = row_number("pieces"), UNBIND = row_number("unbind")
 
 cdef extern from "Python.h":
@@ -199,6 +201,49 @@ cdef tuple with_dims(object tensors, int ndim, str name):
     return parts
 
 
+def block_diag(*tensors):
+    """A matrix with the given matrices (vectors are rows) along its diagonal, zeros elsewhere."""
+    cdef tuple given = tensors_of(tensors if len(tensors) else (made(1, &NOTHING, FLOAT32),), "block_diag")
+    cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
+    cdef Py_ssize_t shape[2]
+    cdef int n = <int> len(given), dtype = -1, k
+    cdef Layout* part
+    cdef Sizes room
+    _memory = room_for(2 * n, &room)
+    shape[0] = shape[1] = 0
+    for k in range(n):
+        part, dtype = (<Tensor> parts[k]).layout, promote(dtype, (<Tensor> parts[k]).dtype_)
+        if part.ndim > 2:
+            raise worded(RuntimeError, "block_diag: expected tensors of at most 2 dimensions, got shape {.shape}", given[k])
+        room.at[2 * k] = part.dims[0] if part.ndim == 2 else 1
+        room.at[2 * k + 1] = part.dims[part.ndim - 1] if part.ndim else 1
+        shape[0] += room.at[2 * k]
+        shape[1] += room.at[2 * k + 1]
+    cdef Tensor out = zeros_of(2, shape, dtype)
+    shape[0] = 0
+    for k in range(n):
+        copy_part(out, shape[0], <Tensor> parts[k], strides_of(out.layout) + 2 - (<Tensor> parts[k]).layout.ndim)
+        shape[0] += room.at[2 * k] * shape[1] + room.at[2 * k + 1]
+    return recorded_join(n, parts, out, BLOCK_DIAG, 2 * n, room.at)
+
+
+cdef int blocks_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """block_diag: every block of the gradient, as it lies."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef const Py_ssize_t* steps = strides_of(g.layout)
+    cdef Py_ssize_t start = 0
+    cdef int i
+    for i in range(node.n_edges):
+        if node.edges[i].target != NULL:
+            result[i] = fit(tensor_alias(g, layout_strided(2, ints + 2 * i, steps), g.data + start * itemsize_of(g.dtype_)), node, i)
+        start += ints[2 * i] * steps[0] + ints[2 * i + 1] * steps[1]
+    return 0
+
+
+backwards[BLOCK_DIAG] = blocks_backward
+
+
 def hstack(tensors):
     """Tensors joined along dimension 1 (of one dimension: 0)."""
     cdef tuple parts = with_dims(tensors, 1, "hstack")
@@ -294,7 +339,8 @@ def meshgrid(*tensors, str indexing="ij"):
     for i in range(n):
         at = 1 - i if swaps and i < 2 else i
         shape[at] = sizes[at]
-        parts[i] = expanded(reshape_to(<Tensor> parts[i], n, shape), n, sizes)
+        t = <Tensor> parts[i]
+        parts[i] = expanded(t if at == n - 1 and t.layout.ndim else reshape_to(t, n, shape), n, sizes)
         shape[at] = 1
     return tuple(parts)
 
@@ -378,7 +424,7 @@ cdef tuple by_sizes(Tensor x, object given, int axis, str name):
     for wanted in given:
         if k == n:
             break
-        sizes[k] = integer(wanted, "a size", name)
+        sizes[k] = wanted if type(wanted) is int else integer(wanted, "a size", name)
         if not 0 <= sizes[k] <= left:
             left = -1
             break

@@ -539,10 +539,15 @@ def contiguous_tensor(Tensor x, *, memory_format=None):
 def clone(x):
     """A copy in memory of its own; differentiable."""
     cdef Tensor a = need_tensor(x, "clone")
-    cdef Layout* layout = layout_dense_like(a.layout)
-    out = own(copy_of(a, layout))
+    return made_of(a, copied_as_clone(a), CLONE, 0, NULL)
+
+
+cdef Tensor copied_as_clone(Tensor x):
+    """A copy without history; a dense layout stays."""
+    cdef Layout* layout = layout_dense_like(x.layout)
+    out = own(copy_of(x, layout))
     layout_decref(layout)
-    return made_of(a, out, CLONE, 0, NULL)
+    return out
 
 
 def detach(x):

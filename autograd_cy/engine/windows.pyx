@@ -1,6 +1,6 @@
 # Windows on memory: diagonals, triangles, sliding windows, as_strided; how a view of a base that was changed in place is differentiated.
 #
-# A few lines above 500 lines.
+# A few lines above 500 lines, as what writes to a window shares how windows are found.
 #
 # Relies on array, shape, record. record.pyx makes nodes for views of changed bases; the rules of the table call the functions here;
 # methods.py makes diagonal and unfold methods.
@@ -25,13 +25,14 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number
-from autograd_cy.engine.shape cimport copy_block, fill_one, made_of, view_of, zeros_of
+from autograd_cy.engine.shape cimport copied_as_clone, copy_block, fill_one, made_of, view_of, zeros_of
+from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport Array, K
 
 from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.shape import clone, sum_to
+from autograd_cy.engine.shape import clone, select, sum_to
 
 cdef int AS_STRIDED_BACK = row_number("as_strided_back"), FILL_STRIDED = row_number("fill_strided")
 cdef int DIAGONAL = row_number("diagonal"), DIAGONAL_BACK = row_number("diagonal_back"), UNFOLD = row_number("unfold")
@@ -193,15 +194,11 @@ def fill_strided(Tensor x, tuple base, tuple view):
     return recorded_window(FILL_STRIDED, out, x, base, view)
 
 
-def replaced(input, src, cut, str name):
-    """A copy of input in which the view cut(copy) shows src: the row replace_strided."""
-    cdef Tensor x = need_tensor(input, name), v = need_tensor(src, name), out, seen
+cdef object replaced(Tensor x, object src, Tensor out, object part, str name):
+    """out, a copy of x, after `part`, a view of it, was overwritten: the row replace_strided."""
+    cdef Tensor v = need_tensor(src, name), seen = part
     cdef PyObject* node
     cdef Py_ssize_t offset
-    cdef Layout* layout = layout_dense_like(x.layout)
-    out = own(copy_of(x, layout))
-    layout_decref(layout)
-    seen = cut(out)
     if not same_shape(seen.layout, v.layout):
         raise worded(RuntimeError, "{}: expected src of shape {.shape}, got {.shape}", name, seen, v)
     copy_into(seen, v)
@@ -213,6 +210,28 @@ def replaced(input, src, cut, str name):
         remember_line(<Node> node)
         set_history(<PyObject*> out, node, 0)
     return out
+
+
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+    """input with src on its diagonal."""
+    cdef Tensor x = need_tensor(input, "diagonal_scatter"), out = copied_as_clone(x)
+    return replaced(x, src, out, diagonal_of(out, offset, dim1, dim2), "diagonal_scatter")
+
+
+def select_scatter(input, src, dim, index):
+    """input with src as its slice at index of dim."""
+    cdef Tensor x = need_tensor(input, "select_scatter"), out = copied_as_clone(x)
+    return replaced(x, src, out, select(out, dim, index), "select_scatter")
+
+
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+    """input with src as its slices start:end:step of dim."""
+    cdef Tensor x = need_tensor(input, "slice_scatter"), out = copied_as_clone(x)
+    cdef int axis = axis_of(dim, x.layout.ndim, "slice_scatter")
+    if step < 1:
+        raise worded(RuntimeError, "slice_scatter: step must be at least 1, got {}", step)
+    one = slice(start, end, step)
+    return replaced(x, src, out, viewed_by(out, (*[slice(None)] * axis, one) if axis else one, "slice_scatter"), "slice_scatter")
 
 
 cdef int edge_laid_out(Edge* edge, Tensor x, Layout* layout) except -1:

@@ -62,10 +62,11 @@ FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "p
 FORWARD |= {
     "select": shape.select, "narrow": shape.narrow, "unbind": lambda x, count, dim: joins.unbind(x, dim), "diagonal": windows.diagonal,
     "unfold": windows.unfold, "as_strided_back": windows.as_strided_back, "repeat": blocks.repeat, "border": blocks.bordered,
-    "roll": lambda x, shifts: blocks.roll(x, shifts, range(len(shifts))), "repeat_interleave": blocks.interleave,
+    "roll": lambda x, shifts: blocks.roll(x, shifts, range(len(shifts)) if len(shifts) == x.ndim else None),
+    "block_diag": lambda *xs: joins.block_diag(*xs[:-1]), "repeat_interleave": blocks.interleave,
     "scatter": lambda x, index, v, dim: gather.scatter(x, dim, index, v), "embedding": gather.embedding_row,
     "scatter_add": lambda x, index, v, dim: gather.scatter_add(x, dim, index, v),
-    "scatter_reduce": lambda x, index, v, reduce, dim, include_self: gather.reduced(x, dim, index, v, reduce, include_self),
+    "scatter_reduce": lambda x, index, v, reduce, dim, include_self: gather.reduced_row(x, index, v, reduce, dim, include_self),
 }
 FORWARD |= {name: FUNCTIONS[name] for name in (
     "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "average_windows", "average_windows_back",

@@ -55,7 +55,6 @@ from autograd_cy.engine.losses import (
     smooth_l1_loss,
 )
 from autograd_cy.engine.blocks import pad
-from autograd_cy.engine.distances import normalize
 from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from autograd_cy.engine.pooling import (
     adaptive_avg_pool1d,
@@ -148,3 +147,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     left = matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)         # (..., out, in2)
     out = matmul(left, input2.unsqueeze(-1)).squeeze(-1)
     return out if bias is None else out + bias
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """x / max(norm(x, p), eps) along dim."""
+    return input / input.norm(p, dim, True).clamp(eps)
