@@ -1,6 +1,7 @@
-# Rows of distances and covariances.
+# Rows of distances, covariances and directions.
 #
-# Relies on reduce, products, shape and the routines of kernels/distances. matrix_products.py has cdist, pdist, cov and corrcoef.
+# Relies on reduce, products, shape and the routines of kernels/distances. matrix_products.py has cdist, pdist, cov and corrcoef,
+# nn.functional normalize.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -13,15 +14,16 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of
 from autograd_cy.engine.products cimport matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record, unpack
-from autograd_cy.engine.reduce cimport reduced
+from autograd_cy.engine.reduce cimport dims_of, reduced
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport made, transposed
-from autograd_cy.engine.tensor cimport DIV, SUB, Tensor, operators, tensor_alias, tensor_new
-from autograd_cy.kernels.table cimport REDUCE_MEAN, REDUCE_NORM
+from autograd_cy.engine.tensor cimport DIV, MUL, SUB, Tensor, operators, tensor_alias, tensor_new
+from autograd_cy.kernels.table cimport REDUCE_MEAN, REDUCE_NORM, REDUCE_SUM
 
-from autograd_cy.engine.choose import clamp_
+from autograd_cy.engine.choose import clamp_, where
 
 cdef int CDIST = row_number("cdist"), PDIST = row_number("pdist"), COV = row_number("cov")
+cdef int NORMALIZE = row_number("normalize"), MAXIMUM = row_number("maximum"), SQRT = row_number("sqrt"), GT = row_number("gt")
 cdef int DISTANCES = routine_of("distances.distances"), DISTANCES_BACK = routine_of("distances.back")
 
 
@@ -138,3 +140,43 @@ def cov_row(given, double correction, bint unit):
         attrs = (freedom, unit)
         record(COV, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
     return out
+
+
+# ---- directions
+
+def unit_row(given, dim, double eps):
+    """The row itself, of floats; None of anything else."""
+    cdef PyObject* inputs[1]
+    cdef Tensor x
+    cdef Tensor a
+    if not isinstance(given, Tensor) or (<Tensor> given).dtype_ > FLOAT64:
+        return None
+    x = given
+    cdef tuple dims = dims_of(dim, x.layout.ndim, "normalize")
+    layout_incref(x.layout)
+    a = own(tensor_alias(x, x.layout, x.data))
+    limit = eps
+    size = combined_by(MAXIMUM, own(reduced(REDUCE_NORM, a, dims, True, 2)), limit)
+    out = combined_by(DIV, a, size)
+    inputs[0] = <PyObject*> x
+    if any_wants_grad(1, inputs):
+        attrs = (dims, limit)
+        record(NORMALIZE, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
+    return out
+
+
+cdef int unit_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """The first derivative, as the rule gives it."""
+    cdef Tensor g = <Tensor> grads[0], x = own(unpack(node, 0, False)), y = own(unpack(node, 1, False)), size, part
+    cdef tuple attrs = <tuple> node.attrs
+    size = own(reduced(REDUCE_SUM, combined_by(MUL, x, x), attrs[0], True, 0))
+    size = own(operators.unary(SQRT, <PyObject*> size))
+    part = combined_by(MUL, y, own(reduced(REDUCE_SUM, combined_by(MUL, g, y), attrs[0], True, 0)))
+    g = combined_by(SUB, g, where(combined_by(GT, size, attrs[1]), part, 0))
+    g = combined_by(DIV, g, combined_by(MAXIMUM, size, attrs[1]))
+    Py_INCREF(g)
+    result[0] = <PyObject*> g
+    return 0
+
+
+backwards[NORMALIZE] = unit_backward
