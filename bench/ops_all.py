@@ -14,7 +14,6 @@ from time import perf_counter
 import numpy as np
 
 import autograd_cy as ag
-from autograd_cy.engine.scipy_functions import COMPUTE, SERIES
 from autograd_cy.ops import TABLE
 
 from . import report, timing
@@ -26,10 +25,10 @@ SLOWER = 1.1             # below this ratio it is the noise of two minima
 OWN_MEMORY = "every gradient has memory of its own; PyTorch hands out the incoming one again"
 SAME_BITS = "no fused multiply-adds, so that every instruction-set level gives the same bits"
 TAILS = "a few instructions more: results down to subnormal numbers, limits at infinity, gradients of 0 stay 0"
-SCIPY = "scipy.special computes it, called from Python"
+IN_DOUBLE = "series and exponential in double whatever the dtype, so that the result is rounded once"
+OF_SCIPY = "a number at a time by SciPy's function, which takes longer than PyTorch's, of the same method"
 ZERO_TIMES = "the incoming gradient is read, to be multiplied by 0"
 ONE_LEVEL = "loops of integers are compiled once, for every processor"
-SEVERAL = "ten to twenty loops, called from Python; its series in double whatever the dtype"
 REASONS = {
     ("add", "backward"): OWN_MEMORY, ("sub", "backward"): OWN_MEMORY, ("clone", "backward"): OWN_MEMORY, ("frac", "backward"): OWN_MEMORY,
     ("stack", "backward"): OWN_MEMORY, ("ceil", "backward"): ZERO_TIMES, ("floor", "backward"): ZERO_TIMES,
@@ -44,16 +43,17 @@ REASONS = {
     ("nan_to_num", "forward"): "three choices, where PyTorch has one for all numbers that stay",
     ("bitwise_right_shift", "forward"): "shifts beyond the bits are defined here",
     ("bitwise_left_shift", "forward"): "shifts beyond the bits are defined here",
+    ("clamp_tensor", "forward"): "memory sets it",
     ("erfinv", "forward"): "in float64 PyTorch calls Intel's library; here erf, exp and a step of Halley's method",
+    ("gammainc", "forward"): OF_SCIPY, ("gammaincc", "forward"): OF_SCIPY,
+    ("i1e", "forward"): IN_DOUBLE, ("i0e", "backward"): IN_DOUBLE, ("log_ndtr", "backward"): IN_DOUBLE,
     ("lgamma", "forward"): "in float64 the C library's, a number at a time",
     ("logit", "backward"): "the limits are compared with every element once more, so that the gradient beyond them is 0",
     ("polygamma", "forward"): "any order, by Hurwitz's zeta function; orders 0 and 1 have their own loops",
     ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops",
     ("max_pool", "backward"): "gradients are put to places one by one",
     ("gather", "small"): "the sample makes its tensor of indices in the call", ("gather", "forward"): "as the small one",
-} | dict.fromkeys((row.name for row in TABLE.values() if row.name in COMPUTE), SCIPY)
-REASONS |= dict.fromkeys([("i1e", "forward"), ("i0e", "backward"), ("log_ndtr", "backward"), *((name, "small") for name in SERIES)],
-                         SEVERAL)
+}
 
 
 def direct(call, lib):

@@ -314,6 +314,10 @@ for _n in (1, 2, 3, 4):
 add("clamp", method("clamp", -0.5, 1.0), lambda x: np.clip(x, -0.5, 1.0), ((3, 4), "distinct"), elementwise=True)
 add("clamp[min]", method("clamp", min=0.25), lambda x: np.maximum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
 add("clamp[max]", method("clamp", max=0.25), lambda x: np.minimum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
+add("clamp_tensor", public("clamp"), np.clip, ((3, 4), "real"), ((3, 4), "unit"), ((3, 4), "above"), elementwise=True)
+add("clamp_tensor[broadcast]", public("clamp"), np.clip, ((3, 4), "real"), ((4,), "unit"), ((3, 1), "above"))
+add("clamp_tensor[min]", lambda x, low: x.clamp(min=low), np.maximum, ((3, 4), "real"), ((3, 4), "real"), elementwise=True)
+add("clamp_tensor[max]", lambda x, high: x.clamp(max=high), np.minimum, ((3, 4), "real"), ((3, 4), "real"), elementwise=True)
 add("clamp[public]", public("clamp", min=-1.0, max=0.3), lambda x: np.clip(x, -1.0, 0.3), ((3, 4), "distinct"), elementwise=True)
 
 
@@ -480,7 +484,7 @@ for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.is
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Functions of SciPy
+# Special functions
 
 for _name, _ref, _domain in [
     ("i0", special.i0, "real"),
@@ -510,7 +514,7 @@ for _name, _ref, _first in [
     ("gammaincc", special.gammaincc, "positive"),
 ]:
     add(_name, public(f"special.{_name}"), _ref, ((3, 4), _first), ((4,), "positive"), grad=(False, True), tol={"float32": (5e-5, 5e-6)})
-add("airy_derivative", lambda x: ag.engine.scipy_functions.airy_derivative(x), lambda x: special.airy(x)[1], ((3, 4), "real"), elementwise=True)
+add("airy_derivative", lambda x: ag.engine.elementwise.airy_derivative(x), lambda x: special.airy(x)[1], ((3, 4), "real"), elementwise=True)
 add("multigammaln", lambda x: ag.special.multigammaln(x + 2, 3), lambda x: special.multigammaln(x + 2, 3), ((3,), "above"), tol={"float32": (1e-5, 1e-5)})
 add("float_power", public("float_power"), lambda a, b: a**b, ((3, 4), "positive"), ((4,), "real"), dtypes=("float64",))
 add("rsub", public("rsub", alpha=0.5), lambda a, b: b - 0.5 * a, ((3, 4), "real"), ((4,), "real"))
@@ -783,6 +787,16 @@ add("kron", public("kron"), np.kron, ((2, 3), "real"), ((3, 2), "real"))
 add("cross", public("linalg.cross"), np.cross, ((2, 3), "real"), ((2, 3), "real"))
 add("tensordot", public("tensordot"), np.tensordot, ((2, 3, 2), "real"), ((3, 2, 2), "real"))
 add("trace", public("trace"), np.trace, ((3, 2), "real"))
+add("cdist", public("cdist"), lambda a, b: np.sqrt(((a[:, None] - b) ** 2).sum(-1)), ((3, 2), "real"), ((2, 2), "real"))
+add("cdist[p=1.5]", lambda a, b: ag.cdist(a, b, 1.5), lambda a, b: (np.abs(a[..., None, :] - b[..., None, :, :]) ** 1.5).sum(-1) ** (1 / 1.5),
+    ((2, 2, 3), "real"), ((2, 1, 3), "real"))
+add("cdist[p=inf]", lambda a, b: ag.cdist(a, b, float("inf")), lambda a, b: np.abs(a[:, None] - b).max(-1), ((3, 3), "distinct"), ((2, 3), "distinct"),
+    second=False)
+add("pdist", public("pdist"), lambda a: np.sqrt(((a[:, None] - a) ** 2).sum(-1))[np.triu_indices(len(a), 1)], ((4, 3), "real"))
+add("normalize", public("nn.functional.normalize"), lambda a: a / np.maximum(np.sqrt((a * a).sum(1, keepdims=True)), 1e-12), ((3, 4), "real"))
+add("neighbours[differences]", lambda x: x.diff(), np.diff, ((3, 4), "real"))
+add("neighbours[sums]", lambda x: ag.trapezoid(x, dim=0), lambda x: (x[1:] + x[:-1]).sum(0) / 2, ((3, 4), "real"))
+add("cov[correlations]", public("corrcoef"), np.corrcoef, ((3, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 add("cov", public("cov"), np.cov, ((2, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 for _equation, *_shapes in (
     ("ij,jk->ik", (2, 3), (3, 2)),
@@ -1327,7 +1341,7 @@ add("nll_loss[images]", public(F + "nll_loss"), lambda x, t: -np.take_along_axis
 for _r in ("mean", "sum", "none"):
     add(
         f"nll_loss[{_r}]",
-        lambda x, t, r=_r: ag.nn.functional.nll_loss(x, t, ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), 1, reduction=r),
+        lambda x, t, r=_r: ag.nn.functional.nll_loss(x, t, ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), ignore_index=1, reduction=r),
         functools.partial(_nll, weight=np.array([0.5, 1.0, 2.0]), ignore_index=1, reduction=_r),
         ((5, 3), "real"),
         ((5,), "class3"),

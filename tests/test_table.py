@@ -19,6 +19,7 @@ from autograd_cy.ops import LOOP_IDS, TABLE
 # Rows that users reach under other names: row -> the samples' operation, or the test that covers it.
 REACHED_BY = {
     "trigamma": "polygamma",
+    "gamma_density": "gammainc",
     "normal_cdf": "gelu",
     "permute": "transpose",
     "slice": "index",
@@ -93,10 +94,7 @@ COMPOSED = {
     "isin",
     "argwhere",
     "ldexp",
-    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "cov", "einsum"),
-    "entr",
-    "ndtr",
-    "spherical_bessel_j0",
+    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "einsum"),
     "multigammaln",
     "float_power",
     *("angle", "frexp", "renorm", "gradient"),
@@ -176,7 +174,7 @@ def test_loop_equals_rule(sample, dtype):
             eps = np.finfo(dtype).eps
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 8 * eps, 4 * eps, err_msg=sample.name)
             continue
-        if sample.op in ("normalize_rows", "normalize_channels", "scale_channels"):
+        if sample.op in ("normalize_rows", "normalize_channels", "scale_channels", "cdist", "pdist"):
             eps = 64 * np.finfo(dtype).eps
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), eps, eps, err_msg=sample.name)
             continue

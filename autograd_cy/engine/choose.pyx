@@ -6,21 +6,19 @@
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, NAN, isnan
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
-from autograd_cy.array.layout cimport DENSE
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8
 from autograd_cy.engine.arguments cimport need_tensor
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, unary, unary_with
 from autograd_cy.engine.inplace cimport inplace as binary_
 from autograd_cy.engine.inplace cimport inplace_with
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport FEW, Operand_, common_dtype, read_operand
+from autograd_cy.engine.operands cimport Operand_, common_dtype, read_operand
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
-from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.array.dtypes import DTYPES
-from autograd_cy.array.errors import ArgumentError
+from autograd_cy.array.errors import ArgumentError, worded
 from autograd_cy.engine import elementwise as rows
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.shape import convert
@@ -28,6 +26,8 @@ from autograd_cy.engine.shape import convert
 cdef int ADD = row_number("add"), SUB = row_number("sub"), WHERE = row_number("where"), CLAMP = row_number("clamp"), POW = row_number("pow")
 cdef int LOGIT = row_number("logit"), NAN_TO_NUM = row_number("nan_to_num"), PRELU = row_number("prelu"), ISCLOSE = row_number("isclose")
 cdef int POLYGAMMA = row_number("polygamma"), TRIGAMMA = row_number("trigamma"), CELU = row_number("celu")
+cdef int CLAMP_TENSOR = row_number("clamp_tensor")
+cdef object LOWEST = -INFINITY, HIGHEST = INFINITY
 cdef int HARDTANH = row_number("hardtanh"), GELU = row_number("gelu"), GELU_TANH = row_number("gelu_tanh")
 cdef int NORMAL_CDF = row_number("normal_cdf"), ROUND = row_number("round")
 cdef extern from "float.h":
@@ -86,11 +86,11 @@ cdef object chosen(object condition, object a, object b):
     """The row `where`."""
     cdef PyObject* args[3]
     if not is_tensor(<PyObject*> condition):
-        raise TypeError(f"where: the condition must be a bool tensor, got {type(condition).__name__}")
+        raise worded(TypeError, "where: the condition must be a bool tensor, got {}", type(condition).__name__)
     args[0], args[1], args[2] = <PyObject*> condition, <PyObject*> a, <PyObject*> b
     result = own(elementwise(WHERE, 3, args, NULL, NO_REDUCTION))
     if result is NotImplemented:
-        raise TypeError(f"where: expected tensors or numbers, got {type(a).__name__} and {type(b).__name__}")
+        raise worded(TypeError, "where: expected tensors or numbers, got {} and {}", type(a).__name__, type(b).__name__)
     return result
 
 
@@ -122,39 +122,43 @@ cdef int read_bounds(object low, object high, double* bounds) except -1:
     return 0
 
 
+cdef bint whole_bounds(Tensor t, object low, object high, double* bounds) except -1:
+    """Whether both bounds are integers of t's dtype that a double holds exactly: then the row `clamp` does for integers, too."""
+    cdef double most = 2**53 if t.dtype_ == INT64 else 2**31 - 1 if t.dtype_ == INT32 else 255
+    if t.dtype_ == BOOL or type(low) is not int or type(high) is not int:
+        return False
+    if not (0 if t.dtype_ == UINT8 else -most) <= low <= most or not (0 if t.dtype_ == UINT8 else -most) <= high <= most:
+        return False
+    bounds[0], bounds[1] = low, high
+    return True
+
+
 cdef int check_bounds(object low, object high, str name) except -1:
     if low is None and high is None:
-        raise ArgumentError(f"{name}: at least one of min and max must be given")
+        raise worded(ArgumentError, "{}: at least one of min and max must be given", name)
     return 0
 
 
-cdef bint may_hold_nan(Tensor t) noexcept:
-    cdef double x
-    cdef Py_ssize_t i
-    if t.dtype_ > FLOAT64:
-        return False
-    if t.layout.numel > FEW or not t.layout.flags & DENSE or recording():
-        return True
-    for i in range(t.layout.numel):
-        x = (<const float*> t.data)[i] if t.dtype_ == FLOAT32 else (<const double*> t.data)[i]
-        if isnan(x):
-            return True
-    return False
-
-
-cdef object beyond(object passed, object bound):
-    """Whether a bound is passed, or is NaN, which wins."""
-    return passed | rows.isnan(bound) if is_tensor(<PyObject*> bound) and may_hold_nan(<Tensor> bound) else passed
+cdef inline bint is_float(PyObject* o) noexcept:
+    return is_tensor(o) and (<Tensor> o).dtype_ <= FLOAT64
 
 
 cdef object limited(object input, object min, object max):
     cdef double bounds[2]
-    if is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
-        out = input
-        if min is not None:
-            out = chosen(beyond(out < min, min), min, out)
-        return out if max is None else chosen(beyond(out > max, max), max, out)
+    cdef PyObject* args[3]
+    args[0], args[1], args[2] = <PyObject*> input, <PyObject*> min, <PyObject*> max
+    if is_tensor(args[1]) or is_tensor(args[2]):
+        if not (is_float(args[0]) or is_float(args[1]) or is_float(args[2])):        # by rows that take integer numbers exactly
+            out = input if min is None else chosen(input < min, min, input)
+            return out if max is None else chosen(out > max, max, out)
+        if min is None:
+            args[1] = <PyObject*> LOWEST
+        if max is None:
+            args[2] = <PyObject*> HIGHEST
+        return combined("clamp", elementwise(CLAMP_TENSOR, 3, args, NULL, NO_REDUCTION))
     if need_tensor(input, "clamp").dtype_ > FLOAT64:        # by rows that take integer numbers exactly
+        if whole_bounds(input, min, max, bounds):
+            return own(unary_with(CLAMP, <PyObject*> input, bounds))
         out = input if min is None else rows.maximum(input, min)
         return out if max is None else rows.minimum(out, max)
     read_bounds(min, max, bounds)
@@ -183,7 +187,9 @@ def clamp_(input, min=None, max=None):
     """In place: input limited to [min, max]."""
     cdef double bounds[2]
     check_bounds(min, max, "clamp_")
-    if need_tensor(input, "clamp_").dtype_ > FLOAT64 or is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
+    if need_tensor(input, "clamp_").dtype_ > FLOAT64 and whole_bounds(input, min, max, bounds):
+        return with_attrs(CLAMP, input, bounds, True)
+    if (<Tensor> input).dtype_ > FLOAT64 or is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
         return input.copy_(limited(input, min, max))
     read_bounds(min, max, bounds)
     if isnan(bounds[0]) or isnan(bounds[1]):
@@ -232,7 +238,7 @@ def gelu(input, approximate="none"):
         return own(unary(GELU, <PyObject*> input))
     if approximate == "tanh":
         return own(unary(GELU_TANH, <PyObject*> input))
-    raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
+    raise worded(RuntimeError, "approximate argument must be either none or tanh, got {!r}.", approximate)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -240,11 +246,11 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     cdef double bounds[2]
     bounds[0], bounds[1] = min_val, max_val
     if bounds[0] > bounds[1]:
-        raise ValueError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
+        raise worded(ValueError, "hardtanh: min_val cannot be greater than max_val, got {} and {}", min_val, max_val)
     if need_tensor(input, "hardtanh").dtype_ <= FLOAT64:
         return with_attrs(HARDTANH, input, bounds, inplace)
     if input.dtype.name == "bool" or input.dtype.name == "uint8" and bounds[0] < 0:
-        raise RuntimeError(f"hardtanh: not defined for {input.dtype} with these limits")
+        raise worded(RuntimeError, "hardtanh: not defined for {.dtype} with these limits", input)
     return (clamp_ if inplace else clamp)(input, int(min_val), int(max_val))
 
 
@@ -260,12 +266,12 @@ def prelu(input, weight):
     cdef Tensor x = need_tensor(input, "prelu"), w = need_tensor(weight, "prelu")
     cdef Py_ssize_t count = w.layout.numel, channels = x.layout.dims[1] if x.layout.ndim > 1 else 1
     if w.layout.ndim > 1:
-        raise RuntimeError(f"prelu: expected weight to have 0 or 1 dimensions, but got shape {weight.shape}")
+        raise worded(RuntimeError, "prelu: expected weight to have 0 or 1 dimensions, but got shape {.shape}", weight)
     if count == 1:
         return prelu_row(input, weight if w.layout.ndim <= x.layout.ndim else weight.reshape(()))
     if count != channels:
-        raise RuntimeError("prelu: Mismatch of parameter numbers and input channel size. "
-                           f"Found parameter numbers = {count} and channel size = {channels}")
+        raise worded(RuntimeError, "prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = {} and "
+                                   "channel size = {}", count, channels)
     return prelu_row(input, weight.reshape((1, count) + (1,) * (input.ndim - 2)))
 
 
@@ -279,11 +285,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     cdef PyObject* args[2]
     cdef double attrs[3]
     if not is_tensor(<PyObject*> input) or not is_tensor(<PyObject*> other):
-        raise TypeError(f"isclose: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
+        raise worded(TypeError, "isclose: expected two tensors, got {} and {}", type(input).__name__, type(other).__name__)
     if (<Tensor> input).dtype_ != (<Tensor> other).dtype_:
-        raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}")
+        raise worded(RuntimeError, "isclose: {.dtype} did not match {.dtype}", input, other)
     if rtol < 0 or atol < 0:
-        raise RuntimeError(f"isclose: rtol and atol must be greater than or equal to zero, got {rtol} and {atol}")
+        raise worded(RuntimeError, "isclose: rtol and atol must be greater than or equal to zero, got {} and {}", rtol, atol)
     if (<Tensor> input).dtype_ > FLOAT64:
         equal = rows.eq(input, other)
         return equal | isclose(input.double(), other.double(), rtol, atol) if rtol or atol else equal

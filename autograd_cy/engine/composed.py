@@ -1,4 +1,4 @@
-"""Functions that are short expressions of elementwise rows: allclose, ldexp, entr, gcd and their like.
+"""Functions that are short expressions of elementwise rows: allclose, ldexp, gcd and their like.
 
 Relies on elementwise functions, choose.pyx. methods.py makes methods of them, the package's front functions.
 """
@@ -15,7 +15,7 @@ from .reduce import norm
 from .shape import sum_to
 from .tensor import Tensor
 
-INF, PI, LOG_PI, SQRT_HALF = float("inf"), 3.141592653589793, 1.1447298858494002, 0.7071067811865476
+PI, LOG_PI = 3.141592653589793, 1.1447298858494002
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -47,16 +47,6 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-def entr(input: Tensor) -> Tensor:
-    """-x log(x), -inf below 0; 0 at 0, where the derivative is taken as 0, too."""
-    return where(input < 0, -INF, 0 - elementwise.xlogy(input, input))
-
-
-def ndtr(input: Tensor) -> Tensor:
-    """The standard normal distribution function: erfc(-x / sqrt(2)) / 2."""
-    return elementwise.erfc(input * -SQRT_HALF) * 0.5
-
-
 def multigammaln(input: Tensor, p: int) -> Tensor:
     """log of the multivariate gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(x - k / 2) over k < p.
 
@@ -64,13 +54,14 @@ def multigammaln(input: Tensor, p: int) -> Tensor:
     """
     if not isinstance(p, int) or not 1 <= p <= 1 << 16:
         raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, and at most {1 << 16}, got {p}")
+    constant = p * (p - 1) / 4 * LOG_PI
+    if p <= 8:
+        total = elementwise.lgamma(input)
+        for k in range(1, p):
+            total = total + elementwise.lgamma(input - k / 2)
+        return total + constant
     terms = input.unsqueeze(-1) - arange(p, dtype=input.dtype if input.is_floating_point() else None) / 2
-    return elementwise.lgamma(terms).sum(-1) + p * (p - 1) / 4 * LOG_PI
-
-
-def spherical_bessel_j0(x: Tensor) -> Tensor:
-    """sin(x) / x, 1 at x = 0."""
-    return elementwise.sinc(x * (1 / PI))
+    return elementwise.lgamma(terms).sum(-1) + constant
 
 
 def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
@@ -240,7 +231,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 
 
 __all__ = [
-    "allclose", "angle", "clamp_max_", "clamp_min_", "dist", "entr", "fill_diagonal_", "float_power", "frexp", "gcd", "gradient", "isreal",
-    "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr", "positive", "real", "renorm", "rsub", "spherical_bessel_j0", "sum_to_size",
+    "allclose", "angle", "clamp_max_", "clamp_min_", "dist", "fill_diagonal_", "float_power", "frexp", "gcd", "gradient", "isreal",
+    "lcm", "ldexp", "ldexp_", "multigammaln", "positive", "real", "renorm", "rsub", "sum_to_size",
     "unravel_index",
 ]

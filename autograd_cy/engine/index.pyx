@@ -11,8 +11,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand, layout_permute,
-    layout_strided, same_shape, shape_tuple, strides_of,
+    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand,
+    layout_permute, layout_strided, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.arguments cimport need_tensor, read_shape
 from autograd_cy.engine.gradients cimport backwards
@@ -21,18 +21,18 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
-from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
+from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed
+from autograd_cy.engine.shape cimport contiguous, copied_as_clone, fill_one, narrowed, reshape_to
 from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.gather import scatter_winners
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.shape import expand, reshape
+from autograd_cy.engine.shape import clone, expand, reshape
 
 cdef int INDEX = row_number("index"), INDEX_BACK = row_number("index_back"), INDEX_FILL = row_number("index_fill")
 cdef int INDEX_PUT = row_number("index_put"), INDEX_ACCUMULATE = row_number("index_accumulate")
@@ -108,8 +108,8 @@ cdef int overwrite(Tensor x, Py_ssize_t start, Tensor offsets, int ndim, const P
         order[i] = position + i if i < n else i - n if i < n + position else i
     layout = layout_expand(value.layout, n + ndim, sizes)
     if layout == NULL:
-        raise ShapeError(f"{name}: a value of shape {value.shape} does not broadcast to the chosen elements' shape "
-                         f"{tuple([sizes[i] for i in range(n + ndim)])}")
+        raise worded(ShapeError, "{}: a value of shape {.shape} does not broadcast to the chosen elements' shape {}",
+                                 name, value, tuple([sizes[i] for i in range(n + ndim)]))
     if source is not value:
         layout_decref(layout)
         layout = layout_expand(source.layout, n + ndim, sizes)
@@ -304,38 +304,49 @@ cdef int assign(Tensor t, object index, object value, bint adds, str name) excep
         else:
             copy_(view, v)
         return 0
-    if t.layout.flags & OVERLAPPING:
-        raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
+    refuse_overlap(t, name)
     if recording() and not adds and fits_mask(t, items, v):
         t.copy_(FUNCTIONS["where"](reshape(items[0], (*items[0].shape, *[1] * (t.layout.ndim - items[0].ndim))), v, t))
         return 0
     return write_at(t, t, items, v, adds, name)
 
 
-cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, str name) except -1:
-    """memory[items] = v, or += v, where `memory` is t itself, or t in one dimension."""
-    cdef bint keeps = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
+cdef int refuse_overlap(Tensor t, str name) except -1:
+    if t.layout.flags & OVERLAPPING:
+        raise worded(RuntimeError, "{}: several elements of the tensor share one memory location (it was expanded); clone() it first", name)
+    return 0
+
+
+cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, str name, Tensor of=None) except -1:
+    """memory[items] = v, or += v, where `memory` is t itself, or t in one dimension; `of`: what t is a new copy of, without its history."""
+    cdef Tensor before = t if of is None else of
+    cdef bint keeps = (wants_grad(v) or wants_grad(before)) and t.dtype_ <= FLOAT64 and grad_enabled()
     cdef PyObject* node
     cdef Plan plan = choose(memory, items, v, adds, keeps, NULL, name)
     t.storage.version += 1
     if keeps:
         v = without_leading_ones(v, plan.block.ndim + plan.offsets.layout.ndim)      # its gradient has no place for them
         node = node_new(INDEX_ACCUMULATE if adds else INDEX_PUT, 2, 0)
-        set_edge(&(<Node> node).edges[0], t)
+        set_edge(&(<Node> node).edges[0], before)
         set_edge(&(<Node> node).edges[1], v)
         attrs = (plan,)
         Py_INCREF(attrs)
         (<Node> node).attrs = <PyObject*> attrs
         remember_line(<Node> node)
-        rewrite_history(t, node)
+        if of is None:
+            rewrite_history(t, node)
+        else:
+            set_history(<PyObject*> t, node, 0)
     return 0
 
 
-cdef bint has_none(object items):
-    for i in items:
-        if i is None:
-            return True
-    return False
+cdef tuple whole_for_none(tuple indices):
+    """None among the indices stands for all of an axis."""
+    cdef Py_ssize_t k
+    for k in range(len(indices)):
+        if indices[k] is None:
+            return tuple([slice(None) if i is None else i for i in indices])
+    return indices
 
 
 def index_put_(input, indices, values, accumulate=False):
@@ -344,11 +355,24 @@ def index_put_(input, indices, values, accumulate=False):
     Raises IndexError for indices out of range, ValueError where the values do not broadcast to the chosen elements.
     """
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"index_put_: indices must be a tuple of tensors, got {type(indices).__name__}")
-    if has_none(indices):
-        indices = [slice(None) if i is None else i for i in indices]
-    assign(need_tensor(input, "index_put_"), tuple(indices), values, bool(accumulate), "index_put_")
+        raise worded(TypeError, "index_put_: indices must be a tuple of tensors, got {}", type(indices).__name__)
+    assign(need_tensor(input, "index_put_"), whole_for_none(tuple(indices)), values, bool(accumulate), "index_put_")
     return input
+
+
+def index_put(input, indices, values, accumulate=False):
+    """A copy of input with input[indices] = values, or with accumulate += values, to which duplicates add up."""
+    cdef Tensor x = need_tensor(input, "index_put"), out
+    cdef bint adds = accumulate, arrays
+    if recording() or type(indices) is not tuple:
+        return index_put_(clone(x), indices, values, adds)
+    value = own(as_operand_tensor(<PyObject*> values, x.dtype_))
+    items = items_of(whole_for_none(indices), "index_put", &arrays)
+    if not arrays:
+        return index_put_(clone(x), indices, value, adds)
+    out = copied_as_clone(x)
+    write_at(out, out, items, <Tensor> value, adds, "index_put", x)
+    return out
 
 
 operators.getitem_any = getitem_any
@@ -360,7 +384,7 @@ operators.setitem = setitem
 cdef tuple places_of(object index, str name):
     cdef Tensor places = need_tensor(index, name)
     if places.dtype_ <= FLOAT64 or places.dtype_ == BOOL:
-        raise RuntimeError(f"{name}: expected int64 places, got {places.dtype}")
+        raise worded(RuntimeError, "{}: expected int64 places, got {.dtype}", name, places)
     return (places,)
 
 
@@ -370,29 +394,41 @@ def take(input, index):
     return read_at(t, in_one_dimension(t), places_of(index, "take"), "take")
 
 
-def put_(self, index, source, accumulate=False):
-    """In place: the elements of source at places counted in row-major order, or with accumulate added to what is there."""
-    cdef bint adds = accumulate
-    cdef Tensor t = need_tensor(self, "put_"), v = need_tensor(source, "put_"), places
-    cdef tuple items = places_of(index, "put_")
+cdef object put_into(Tensor t, object index, object source, bint adds, str name, Tensor of=None):
+    """t, contiguous, with the elements of source; `of`: what t is a new copy of."""
+    cdef Tensor v = need_tensor(source, name), places
+    cdef tuple items = places_of(index, name)
     places = items[0]
     if places.layout.numel != v.layout.numel:
-        raise RuntimeError(f"put_: expected as many places as elements, got shapes {index.shape} and {v.shape}")
+        raise worded(RuntimeError, "{}: expected as many places as elements, got shapes {.shape} and {.shape}", name, index, v)
     if v.dtype_ != t.dtype_:
-        raise RuntimeError(f"put_: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
-    if not t.layout.flags & CONTIGUOUS:
-        return t.copy_(put_(contiguous(t), index, source, accumulate))
-    refuse_inplace(t, "put_")
+        raise worded(RuntimeError, "{}: expected a source of the input's dtype {.dtype}, got {.dtype}", name, t, v)
     if not same_shape(v.layout, places.layout):
         v = reshape(v, index.shape)
-    write_at(t, in_one_dimension(t), items, v, adds, "put_")
-    return self
+    write_at(t, in_one_dimension(t), items, v, adds, name, of)
+    return t
+
+
+def put_(self, index, source, accumulate=False):
+    """In place: the elements of source at places counted in row-major order, or with accumulate added to what is there."""
+    cdef Tensor t = need_tensor(self, "put_")
+    cdef bint adds = accumulate
+    refuse_inplace(t, "put_")
+    if not t.layout.flags & CONTIGUOUS:
+        return t.copy_(put(t, index, source, adds))
+    return put_into(t, index, source, adds, "put_")
+
+
+def put(input, index, source, accumulate=False):
+    """input with the elements of source at places counted in row-major order."""
+    cdef Tensor t = need_tensor(input, "put")
+    return put_into(own(copy_like(t)), index, source, accumulate, "put", t)
 
 
 cdef Tensor mask_of(object given, str name):
     cdef Tensor mask = need_tensor(given, name)
     if mask.dtype_ != BOOL:
-        raise RuntimeError(f"{name}: expected a bool mask, got {mask.dtype}")
+        raise worded(RuntimeError, "{}: expected a bool mask, got {.dtype}", name, mask)
     return mask
 
 
@@ -405,27 +441,43 @@ def masked_select(input, mask):
     return read_at(t, t, (m,), "masked_select")
 
 
-def masked_scatter_(self, mask, source):
-    """In place: the elements where mask is true become the first elements of source, one after the other.
-
-    Raises RuntimeError where source has fewer elements than mask is true.
-    """
-    cdef Tensor t = need_tensor(self, "masked_scatter_"), m = mask_of(mask, "masked_scatter_"), v = need_tensor(source, "masked_scatter_")
+cdef object masked_into(Tensor t, object mask, object source, str name, Tensor of=None):
+    cdef Tensor m = mask_of(mask, name), v = need_tensor(source, name)
     cdef Py_ssize_t count
     if v.dtype_ != t.dtype_:
-        raise RuntimeError(f"masked_scatter_: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
+        raise worded(RuntimeError, "{}: expected a source of the input's dtype {.dtype}, got {.dtype}", name, t, v)
     if not same_shape(m.layout, t.layout):
         m = expand(m, t.shape)
     escape(A_MASK)
     count = K.count_nonzero(BOOL, m.layout.ndim, m.layout.dims, m.data, strides_of(m.layout))
     if count > v.layout.numel:
-        raise RuntimeError(f"masked_scatter_: the mask is true at {count} elements, but source has {v.layout.numel}")
+        raise worded(RuntimeError, "{}: the mask is true at {} elements, but source has shape {.shape}", name, count, v)
     if v.layout.ndim != 1:
-        v = reshape(v, -1)
+        v = reshape_to(v, 1, &v.layout.numel)
     if v.layout.numel != count:
         v = narrowed(v, 0, 0, count)
-    assign(t, m, v, False, "masked_scatter_")
-    return self
+    write_at(t, t, (m,), v, False, name, of)
+    return t
+
+
+def masked_scatter_(self, mask, source):
+    """In place: the elements where mask is true become the first elements of source, one after the other.
+
+    Raises RuntimeError where source has fewer elements than mask is true.
+    """
+    cdef Tensor t = need_tensor(self, "masked_scatter_")
+    refuse_inplace(t, "masked_scatter_")
+    refuse_overlap(t, "masked_scatter_")
+    return masked_into(t, mask, source, "masked_scatter_")
+
+
+def masked_scatter(input, mask, source):
+    """input in which the elements where mask is true are the first elements of source, one after the other."""
+    cdef Tensor t = need_tensor(input, "masked_scatter"), m = mask_of(mask, "masked_scatter")
+    if not same_shape(t.layout, m.layout):
+        from autograd_cy.engine.joins import broadcast_tensors
+        t = broadcast_tensors(t, m)[0]
+    return masked_into(own(copy_like(t)) if t.layout.flags & OVERLAPPING else copied_as_clone(t), m, source, "masked_scatter", t)
 
 
 def nonzero(x, *, as_tuple=False):

@@ -18,8 +18,10 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, converted
 from autograd_cy.engine.slices cimport unpack_slice
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape
+
+from autograd_cy.array.errors import worded
 
 from autograd_cy.engine.creation import tensor
 
@@ -28,52 +30,58 @@ cdef extern from "Python.h":
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
     bint PyIndex_Check(object o) noexcept
     object PyNumber_Index(object o)
+    bint PySlice_Check(PyObject* o) noexcept
+    PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
 
 
 # ---- numbers and slices
 
 cdef int keep_axis(Choice* c, int axis, Py_ssize_t size, Py_ssize_t step, str name) except -1:
     if c.ndim == MAX_NDIM:
-        raise IndexError(f"{name}: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(IndexError, "{}: a tensor has at most {} dimensions", name, MAX_NDIM)
     c.axis[c.ndim], c.shape[c.ndim], c.step[c.ndim] = axis, size, step
     c.ndim += 1
     return 0
 
 
 cdef int understand(Choice* c, Tensor x, object items, str name) except -1:
-    """Fills c, whose arrays the caller lets go of."""
-    cdef Py_ssize_t start, stop, step, size, length
+    """Fills c, whose arrays the caller lets go of. items: a tuple or list that items_of made."""
+    cdef PyObject** given = PySequence_Fast_ITEMS(<PyObject*> items)
+    cdef PyObject* item
+    cdef Py_ssize_t start, stop, step, size, length, k, n = len(items)
     cdef int axis = 0, named = 0, ndim = x.layout.ndim, i, _skipped
     c.ndim = c.arrays = c.position = 0
     c.places = False
-    for item in items:
-        if isinstance(item, Tensor) and (<Tensor> item).dtype_ == BOOL:
+    for k in range(n):
+        item = given[k]
+        if is_tensor(item) and (<Tensor> item).dtype_ == BOOL:
             named += (<Tensor> item).layout.ndim
         else:
-            named += item is not None and item is not Ellipsis
+            named += item != <PyObject*> None and item != <PyObject*> Ellipsis
     if named > ndim:
-        raise IndexError(f"{name}: {named} indices for a tensor of {ndim} dimensions (shape {x.shape})")
-    for item in items:
-        if item is None:
+        raise worded(IndexError, "{}: {} indices for a tensor of {} dimensions (shape {.shape})", name, named, ndim, x)
+    for k in range(n):
+        item = given[k]
+        if item == <PyObject*> None:
             keep_axis(c, -1, 1, 0, name)
-        elif item is Ellipsis:
+        elif item == <PyObject*> Ellipsis:
             for _skipped in range(ndim - named):
                 c.first[axis] = 0
                 keep_axis(c, axis, x.layout.dims[axis], 1, name)
                 axis += 1
             named = ndim
-        elif isinstance(item, Tensor):
+        elif is_tensor(item):
             axis += add_arrays(c, x, <Tensor> item, axis, name)
         else:
             size = x.layout.dims[axis]
-            if type(item) is slice:
-                unpack_slice(item, &start, &stop, &step)
+            if PySlice_Check(item):
+                unpack_slice(<object> item, &start, &stop, &step)
                 length = PySlice_AdjustIndices(size, &start, &stop, step)
                 keep_axis(c, axis, length, step, name)
             else:
-                start, length, step = item, 1, 1
+                start, length, step = <object> item, 1, 1
                 if not -size <= start < size:
-                    raise IndexError(f"{name}: index {start} is out of range for dim {axis} of size {size}")
+                    raise worded(IndexError, "{}: index {} is out of range for dim {} of size {}", name, start, axis, size)
                 if start < 0:
                     start += size
             c.first[axis] = start if length else 0
@@ -85,7 +93,7 @@ cdef int understand(Choice* c, Tensor x, object items, str name) except -1:
     if c.arrays:
         broadcast_arrays(c, name)
         if (<Tensor> c.array[0]).layout.ndim + c.ndim > MAX_NDIM:
-            raise IndexError(f"{name}: the result has more than {MAX_NDIM} dimensions")
+            raise worded(IndexError, "{}: the result has more than {} dimensions", name, MAX_NDIM)
     return 0
 
 
@@ -126,15 +134,15 @@ cdef object normalised(object item, str name):
     elif PyIndex_Check(item):
         return PyNumber_Index(item)
     else:
-        raise IndexError(f"{name}: an index must be an integer, slice, None, Ellipsis or an array of integers or bools, "
-                         f"got {type(item).__name__}")
+        raise worded(IndexError, "{}: an index must be an integer, slice, None, Ellipsis or an array of integers or bools, got {}",
+                                 name, type(item).__name__)
     return checked_array(t, False, name)
 
 
 cdef object checked_array(Tensor t, bint given, str name):
     """A tensor as part of an index; of 0 dimensions: the number in it."""
     if t.dtype_ <= FLOAT64:
-        raise IndexError(f"{name}: an index must hold integers or bools, got dtype {t.dtype.name}")
+        raise worded(IndexError, "{}: an index must hold integers or bools, got dtype {.dtype.name}", name, t)
     if t.layout.ndim == 0 and given:
         escape("an index by a tensor of 0 dimensions")
     if t.layout.ndim == 0 and t.dtype_ != BOOL:
@@ -186,7 +194,7 @@ cdef str A_MASK = "an index by a mask, whose result has as many elements as the 
 
 cdef int add_array(Choice* c, Tensor array, int axis, Py_ssize_t size, str name) except -1:
     if c.arrays == MAX_NDIM:                      # of True and False, which stand for no axis, there may be any number
-        raise IndexError(f"{name}: an index has at most {MAX_NDIM} arrays")
+        raise worded(IndexError, "{}: an index has at most {} arrays", name, MAX_NDIM)
     if c.arrays == 0:
         c.position = c.ndim
     elif c.position != c.ndim:                    # something stands between them
@@ -214,8 +222,8 @@ cdef int add_arrays(Choice* c, Tensor x, Tensor item, int axis, str name) except
     for i in range(n):
         c.first[axis + i] = 0
         if item.layout.dims[i] != x.layout.dims[axis + i]:
-            raise IndexError(f"{name}: a mask of shape {item.shape} does not fit the dims {x.shape[axis:axis + n]} of a tensor of shape "
-                             f"{x.shape}")
+            raise worded(IndexError, "{}: a mask of shape {.shape} does not fit the dims {} of a tensor of shape {.shape}",
+                                     name, item, x.shape[axis:axis + n], x)
     as_one = n == 1 or x.layout.flags & item.layout.flags & CONTIGUOUS
     rows = true_places(item, as_one, A_MASK)
     if as_one:
@@ -243,7 +251,7 @@ cdef int broadcast_arrays(Choice* c, str name) except -1:
         layout = wider
         if layout == NULL:
             shapes = [str((<Tensor> c.array[i]).shape) for i in range(c.arrays)]
-            raise IndexError(f"{name}: index arrays of shapes {' and '.join(shapes)} do not broadcast against each other")
+            raise worded(IndexError, "{}: index arrays of shapes {} do not broadcast against each other", name, ' and '.join(shapes))
     for i in range(c.arrays):
         a = <Tensor> c.array[i]
         if not same_shape(layout, a.layout):
@@ -270,7 +278,7 @@ cdef Tensor offsets_of(Choice* c, const Py_ssize_t* strides, str name):
     if bad >= 0:
         for k in range(c.arrays):
             if not -c.size[k] <= numbers[k][bad] < c.size[k]:
-                raise IndexError(f"{name}: index {numbers[k][bad]} is out of range for dim {c.at[k]} of size {c.size[k]}")
+                raise worded(IndexError, "{}: index {} is out of range for dim {} of size {}", name, numbers[k][bad], c.at[k], c.size[k])
     return offsets
 
 
@@ -278,17 +286,21 @@ cdef object items_of(object index, str name, bint* arrays):
     """The parts of an index, normalised; whether there are arrays among them."""
     cdef tuple items = index if isinstance(index, tuple) else (index,)
     cdef list changed = None
-    cdef int dots = 0, i = 0
+    cdef PyObject* item
+    cdef Py_ssize_t i
+    cdef int dots = 0
     arrays[0] = False
-    for item in items:
-        if not is_basic(item):
-            made = normalised(item, name)
-            if made is not item:
+    for i in range(len(items)):
+        item = PySequence_Fast_ITEMS(<PyObject*> items)[i]
+        if is_tensor(item) and (<Tensor> item).dtype_ == INT64 and (<Tensor> item).layout.ndim:
+            arrays[0] = True
+        elif not is_basic(<object> item):
+            made = normalised(<object> item, name)
+            if <PyObject*> made != item:
                 changed = list(items) if changed is None else changed
                 changed[i] = made
             arrays[0] |= isinstance(made, Tensor)
-        dots += item is Ellipsis
-        i += 1
+        dots += item == <PyObject*> Ellipsis
     if dots > 1:
-        raise IndexError(f"{name}: an index has at most one Ellipsis")
+        raise worded(IndexError, "{}: an index has at most one Ellipsis", name)
     return items if changed is None else changed

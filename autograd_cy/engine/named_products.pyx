@@ -4,20 +4,21 @@
 
 from cpython.object cimport PyObject
 
-from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, strides_of,
 )
 from autograd_cy.engine.arguments cimport need_tensor, read_shape
 from autograd_cy.engine.object cimport own
+from autograd_cy.engine.operands cimport converted
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.routines cimport row_number, run_routine
 from autograd_cy.engine.shape cimport reshape_to
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
+from autograd_cy.engine.tensor cimport POW, Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
 
-from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.products import matmul
 from autograd_cy.engine.shape import reshape
 from autograd_cy.kernels.table import routine_number
@@ -31,14 +32,14 @@ cdef int check_dims(object a, int ndim_a, object b, int ndim_b, str name, bint a
     """Two tensors of one number dtype and of so many dimensions."""
     for x in (a, b):
         if not is_tensor(<PyObject*> x):
-            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+            raise worded(TypeError, "{}: expected a Tensor, got {}", name, type(x).__name__)
     if (<Tensor> a).layout.ndim != ndim_a or (<Tensor> b).layout.ndim != ndim_b:
-        raise ShapeError(f"{name}: expected a {ndim_a}-D and a {ndim_b}-D tensor, but got shapes {a.shape} and {b.shape}")
+        raise worded(ShapeError, "{}: expected a {}-D and a {}-D tensor, but got shapes {.shape} and {.shape}", name, ndim_a, ndim_b, a, b)
     return 0 if any_dtype else check_operands(<Tensor> a, <Tensor> b, name)
 
 
 cdef int unfit(object a, object b, str name) except -1:
-    raise ShapeError(f"{name}: shapes {a.shape} and {b.shape} do not fit")
+    raise worded(ShapeError, "{}: shapes {.shape} and {.shape} do not fit", name, a, b)
 
 
 def mm(input, mat2):
@@ -89,11 +90,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     check_dims(mat1, 2, mat2, 2, "addmm")
     if (<Tensor> mat1).layout.dims[1] != (<Tensor> mat2).layout.dims[0]:
         unfit(mat1, mat2, "addmm")
-    product = matmul_recorded(<Tensor> mat1, <Tensor> mat2)
-    if beta == 1 and alpha == 1 and is_tensor(<PyObject*> input) and (<Tensor> input).dtype_ == (<Tensor> product).dtype_ \
-            and same_shape((<Tensor> input).layout, (<Tensor> product).layout):
-        return own(operators.binary(ADD, <PyObject*> input, <PyObject*> product))
-    return scaled_sum("addmm", input, product, beta, alpha)
+    return scaled_sum("addmm", input, matmul_recorded(<Tensor> mat1, <Tensor> mat2), beta, alpha)
 
 
 def kron(input, other):
@@ -104,7 +101,7 @@ def kron(input, other):
     cdef Py_ssize_t right[MAX_NDIM]
     cdef Py_ssize_t shape[MAX_NDIM]
     if 2 * n > MAX_NDIM:
-        raise ShapeError(f"kron: shapes {a.shape} and {b.shape} have too many dimensions")
+        raise worded(ShapeError, "kron: shapes {.shape} and {.shape} have too many dimensions", a, b)
     for i in range(n):
         k = i - n + a.layout.ndim
         left[2 * i], left[2 * i + 1] = a.layout.dims[k] if k >= 0 else 1, 1
@@ -122,7 +119,7 @@ def trace(input):
     cdef Py_ssize_t size, step, zero = 0
     cdef Layout* layout
     if x.layout.ndim != 2:
-        raise ShapeError(f"trace: expected a matrix, but got shape {x.shape}")
+        raise worded(ShapeError, "trace: expected a matrix, but got shape {.shape}", x)
     size, step = min(x.layout.dims[0], x.layout.dims[1]), strides_of(x.layout)[0] + strides_of(x.layout)[1]
     layout = layout_contiguous(0, &zero)
     out = own(tensor_new(layout, x.dtype_ if x.dtype_ <= FLOAT64 else INT64))
@@ -134,7 +131,18 @@ def trace(input):
     return out
 
 
-def cross_rows(Tensor a, Tensor b):
+def cross_plainly(a, b):
+    """Cross products along the last axis, of tensors of one shape and dtype; None where they are something else."""
+    cdef Tensor x
+    cdef Tensor y
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        x, y = a, b
+        if x.dtype_ == y.dtype_ and x.layout.ndim and x.layout.dims[x.layout.ndim - 1] == 3 and same_shape(x.layout, y.layout):
+            return cross_rows(x, y)
+    return None
+
+
+cpdef object cross_rows(Tensor a, Tensor b):
     """The row itself: cross products along the last axis, of size 3, of tensors of one shape and dtype."""
     global R_CROSS
     cdef PyObject* arrays[3]
@@ -149,6 +157,28 @@ def cross_rows(Tensor a, Tensor b):
     if a.dtype_ <= FLOAT64 and any_wants_grad(2, arrays):
         record(CROSS, <PyObject*> out, 2, arrays, NULL, NULL)
     return out
+
+
+def powers(Tensor x, Py_ssize_t n, bint increasing):
+    """The powers 0 to n - 1, or n - 1 to 0, in a new last dimension, for vander."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t k
+    cdef int ndim = x.layout.ndim, i
+    cdef Layout* layout = layout_contiguous(1, &n)
+    cdef Tensor exponents = own(tensor_new(layout, INT64))
+    layout_decref(layout)
+    for k in range(n):
+        (<long long*> exponents.data)[k] = k if increasing else n - 1 - k
+    if x.dtype_ == BOOL:
+        x = own(converted(x, INT64))
+    if ndim == MAX_NDIM:
+        raise worded(ShapeError, "vander: a tensor has at most {} dimensions", ndim)
+    for i in range(ndim):
+        shape[i] = x.layout.dims[i]
+    shape[ndim] = 1
+    x = reshape_to(x, ndim + 1, shape)
+    exponents = own(converted(exponents, x.dtype_))
+    return own(operators.binary(POW, <PyObject*> x, <PyObject*> exponents))
 
 
 # ---- einsum: what einsum.py planned
@@ -214,9 +244,9 @@ def einsum(*args):
         n = len(args)
     for i in range(1, n):
         if not is_tensor(<PyObject*> args[i]):
-            raise TypeError(f"einsum: expected tensors as operands, got {type(args[i]).__name__}")
+            raise worded(TypeError, "einsum: expected tensors as operands, got {}", type(args[i]).__name__)
         if (<Tensor> args[i]).dtype_ != (<Tensor> args[1]).dtype_:
-            raise DTypeError(f"einsum: expected operands of one dtype, got {args[1].dtype.name} and {args[i].dtype.name}")
+            raise worded(DTypeError, "einsum: expected operands of one dtype, got {} and {}", args[1].dtype.name, args[i].dtype.name)
         values.append(args[i])
     for function, first, second, more in steps_for(args[0], values):
         a = values[<Py_ssize_t> first]
@@ -248,15 +278,18 @@ cdef object as_vector(Tensor x):
 
 # ---- sums with products
 
-def scaled_sum(name, input, Tensor product, beta, alpha):
+cpdef object scaled_sum(str name, object input, Tensor product, object beta, object alpha):
     """beta * input + alpha * product; with beta 0, NaNs of input do not count."""
     cdef Tensor x = need_tensor(input, name)
+    if type(beta) is int and type(alpha) is int and beta == 1 and alpha == 1 and x.dtype_ == product.dtype_ \
+            and same_shape(x.layout, product.layout):
+        return own(operators.binary(ADD, <PyObject*> x, <PyObject*> product))
     if x.dtype_ != product.dtype_:
-        raise RuntimeError(f"{name}: operands must have one dtype, got {x.dtype.name} and {product.dtype.name}")
+        raise worded(RuntimeError, "{}: operands must have one dtype, got {.dtype.name} and {.dtype.name}", name, x, product)
     if x.dtype_ > FLOAT64 and (isinstance(beta, float) or isinstance(alpha, float)):
-        raise RuntimeError(f"{name}: for integral input tensors, beta and alpha must not be floating point numbers")
+        raise worded(RuntimeError, "{}: for integral input tensors, beta and alpha must not be floating point numbers", name)
     if not expands_to(x.layout, product.layout):
-        raise ShapeError(f"{name}: an input of shape {x.shape} does not expand to the product's shape {product.shape}")
+        raise worded(ShapeError, "{}: an input of shape {.shape} does not expand to the product's shape {.shape}", name, x, product)
     out = product if alpha == 1 else product * alpha
     if beta == 0:                                              # with a gradient of zeros
         return out + x.masked_fill(x == x, 0).masked_fill(x != x, 0) if x.requires_grad else out

@@ -11,7 +11,7 @@ from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_scalar, same_shape,
 )
-from autograd_cy.engine.arguments cimport axis_of
+from autograd_cy.engine.arguments cimport axis_of, unmoved
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
@@ -20,12 +20,13 @@ from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport either, input_of, keep_of, pair
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.scans cimport CUMMAX, CUMMIN, new_like
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.engine.shape cimport reshape_to
+from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.creation import as_tensor, full_like
 from autograd_cy.engine.reduce import ValuesIndices
-from autograd_cy.engine.shape import convert
+from autograd_cy.engine.shape import convert, detach, movedim, reshape, unsqueeze
 
 cdef int SORT = row_number("sort"), TOPK = row_number("topk"), KTHVALUE = row_number("kthvalue"), MEDIAN = row_number("median")
 cdef int NANMEDIAN = row_number("nanmedian"), MODE = row_number("mode"), MEDIAN_OF_ALL = row_number("median_of_all")
@@ -33,7 +34,10 @@ cdef int QUANTILE = row_number("quantile"), QUANTILE_ROUTINE = routine_of("sorti
 cdef int MAX = row_number("max"), MIN = row_number("min")
 cdef int PLACED = routine_of("sorting.placed"), ALONG = routine_of("sorting.along"), SEARCH = routine_of("counting.search")
 
-cdef enum Task:               # as in kernels/sorting
+cdef enum:
+    SHORT = 32                # as in kernels/sorting
+
+cdef enum Task:
     TASK_SORT
     TASK_TOP
     TASK_KTH
@@ -44,9 +48,14 @@ cdef enum Task:               # as in kernels/sorting
 
 cdef object resized(Tensor x, int axis, Py_ssize_t size, bint keepdim, int dtype):
     """A new tensor of the shape of x, with another size along axis, or without it."""
+    cdef Layout* layout = layout_along(x, axis, size, keepdim)
+    cdef object out = own(tensor_new(layout, dtype))
+    layout_decref(layout)
+    return out
+
+
+cdef Layout* layout_along(Tensor x, int axis, Py_ssize_t size, bint keepdim) except NULL:
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Layout* layout
-    cdef object out
     cdef int d, n = 0
     for d in range(x.layout.ndim):
         if d != axis:
@@ -56,10 +65,7 @@ cdef object resized(Tensor x, int axis, Py_ssize_t size, bint keepdim, int dtype
         else:
             continue
         n += 1
-    layout = layout_contiguous(n, shape)
-    out = own(tensor_new(layout, dtype))
-    layout_decref(layout)
-    return out
+    return layout_contiguous(n, shape)
 
 
 cdef object along(int opcode, Task task, Tensor x, int axis, Py_ssize_t size, bint keepdim, bint descending, Py_ssize_t k, tuple attrs,
@@ -91,7 +97,7 @@ cdef int filled_axis(Tensor x, object dim, str name) except -1:
     """The axis, which must not be empty."""
     cdef int axis = axis_of(dim, x.layout.ndim, name)
     if size_along(x, axis) == 0:
-        raise ShapeError(f"{name}: dimension {axis} of shape {x.shape} is empty, and {name} of nothing is not defined")
+        raise worded(ShapeError, "{0}: dimension {1} of shape {2.shape} is empty, and {0} of nothing is not defined", name, axis, x)
     return axis
 
 
@@ -137,7 +143,7 @@ def topk(input, Py_ssize_t k, dim=-1, bint largest=True, bint sorted=True, *, ax
     cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "topk")
     cdef Py_ssize_t n = k
     if not 0 <= n <= size_along(x, where):
-        raise ShapeError(f"topk: k = {k} is out of range for dim {where} of shape {x.shape}")
+        raise worded(ShapeError, "topk: k = {} is out of range for dim {} of shape {.shape}", k, where, x)
     if x.layout.ndim == 0:
         n = 1                 # PyTorch's topk(0) of a single number
     return along(TOPK, TASK_TOP, x, where, n, True, bool(largest), n, (n, where, bool(largest), bool(sorted)))
@@ -153,7 +159,7 @@ def kthvalue(input, Py_ssize_t k, dim=-1, bint keepdim=False, *, axis=None, keep
     cdef bint keep = keep_of(keepdim, keepdims)
     cdef Py_ssize_t n = k
     if not 1 <= n <= size_along(x, where):
-        raise ShapeError(f"kthvalue: k = {k} is out of range for dim {where} of shape {x.shape}")
+        raise worded(ShapeError, "kthvalue: k = {} is out of range for dim {} of shape {.shape}", k, where, x)
     keep = keep or x.layout.ndim == 0
     return along(KTHVALUE, TASK_KTH, x, where, 1, keep, False, n - 1, (n, where, keep))
 
@@ -179,7 +185,7 @@ cdef object middle_of_all(Tensor x, Task task, str name):
     cdef Py_ssize_t ints[4]
     if x.layout.numel == 0:
         if x.dtype_ > FLOAT64:
-            raise ShapeError(f"{name}: the input of shape {x.shape} is empty, and {name} of no integers is not defined")
+            raise worded(ShapeError, "{0}: the input of shape {1.shape} is empty, and {0} of no integers is not defined", name, x)
         return full_like(out, NAN)
     flat = own(contiguous_of(x))
     flat = own(tensor_alias(flat, layout_contiguous(1, &flat.layout.numel), flat.data))
@@ -218,24 +224,84 @@ def mode(input, dim=-1, bint keepdim=False, *, axis=None, keepdims=None):
 
 # ---- quantiles
 
-def quantile_row(Tensor x, int axis, q, int mode, bint skip):
-    """The row itself, of statistics.quantile: q, a number or a contiguous tensor of one dimension, becomes the dimension `axis`."""
+cdef tuple BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """The q-quantiles along `dim` (of all elements by default): for a number q without that dimension, for a 1-d tensor q along a new
+    first one. NaN where an element is NaN. interpolation: "linear", "lower", "higher", "midpoint" or "nearest" between two elements.
+
+    Raises RuntimeError unless the input is floating point and not empty, and q lies in [0, 1].
+    """
+    return quantiles(input, q, dim, keepdim, interpolation, False, "quantile")
+
+
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """As `quantile`, of the elements that are not NaN; NaN where all are."""
+    return quantiles(input, q, dim, keepdim, interpolation, True, "nanquantile")
+
+
+cdef object quantiles(object input, object q, object dim, bint keep, object interpolation, bint skip, str name):
+    cdef Tensor x = input_of(input, name)
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int axis = 0 if dim is None else axis_of(dim, x.layout.ndim, name), ndim = x.layout.ndim, i
+    cdef bint several = isinstance(q, Tensor) and (<Tensor> q).layout.ndim == 1
+    cdef unsigned long long before = operators.exchanges
+    cdef double level
+    if x.dtype_ > FLOAT64:
+        raise worded(DTypeError, "{}: expected a floating-point tensor, got {.dtype.name}", name, x)
+    if interpolation not in BETWEEN:
+        raise worded(ShapeError, "{}: interpolation must be one of {}, got {!r}", name, BETWEEN, interpolation)
+    if isinstance(q, Tensor):
+        if (<Tensor> q).layout.ndim > 1 or (<Tensor> q).dtype_ != x.dtype_:
+            raise worded(DTypeError, "{0}: q must be a number or a tensor of at most one dimension of dtype {1.dtype.name}, got shape "
+                         "{2.shape} of {2.dtype.name}", name, x, q)
+        q = own(contiguous_of(detach(q) if several else reshape(detach(q), 1)))
+    else:
+        level = q
+        if not 0 <= level <= 1:
+            raise worded(ShapeError, "{}: q must be in the range [0, 1], got {}", name, q)
+        q = level
+    unmoved(before, name)
+    if x.layout.numel == 0:
+        raise worded(ShapeError, "{}: the input of shape {.shape} is empty", name, x)
+    mode = BETWEEN.index(interpolation)
+    if dim is not None and ndim:
+        result = quantile_row(x, axis, q, mode, skip, keep or several)
+        if several:
+            result = movedim(result, axis, 0)
+            return unsqueeze(result, axis + 1) if keep else result
+        return result
+    result = quantile_row(x if ndim == 1 else reshape_to(x, 1, &x.layout.numel), 0, q, mode, skip, several)
+    if not (keep and ndim):
+        return result
+    shape[0] = (<Tensor> result).layout.numel
+    for i in range(ndim):
+        shape[i + several] = 1
+    return reshape_to(result, ndim + several, shape)
+
+
+def quantile_row(Tensor x, int axis, q, int mode, bint skip, bint keep):
+    """The row itself: q, a number or a contiguous tensor of one dimension, becomes the dimension `axis`, which a number may be without."""
     cdef bint several = isinstance(q, Tensor)
     cdef Py_ssize_t n = (<Tensor> q).layout.numel if several else 1
     cdef double level = 0 if several else q
-    cdef Tensor order = along(SORT, TASK_SORT, x, axis, size_along(x, axis), True, False, 0, None, True)
+    cdef bint few = size_along(x, axis) <= SHORT                 # which the routine puts in order itself
+    cdef Tensor order = x if few else along(SORT, TASK_SORT, x, axis, size_along(x, axis), True, False, 0, None, True)
     cdef Tensor values = resized(x, axis, n, True, x.dtype_)
     cdef PyObject* tensors[6]
-    cdef Py_ssize_t ints[3]
-    ints[0], ints[1], ints[2] = axis, mode, skip
+    cdef Py_ssize_t ints[4]
+    ints[0], ints[1], ints[2], ints[3] = axis, mode, skip, few
     tensors[0], tensors[1], tensors[2], tensors[3] = <PyObject*> values, NULL, <PyObject*> order, <PyObject*> x
     tensors[4], tensors[5], aux = <PyObject*> q if several else NULL, NULL, None
     if any_wants_grad(1, tensors + 3):
         aux = (resized(x, axis, 2 * n, True, INT64), resized(x, axis, 2 * n, True, x.dtype_))
         tensors[1], tensors[5] = <PyObject*> (<tuple> aux)[0], <PyObject*> (<tuple> aux)[1]
-    run_routine(QUANTILE_ROUTINE, tensors, 3, ints, 1, &level)
+    run_routine(QUANTILE_ROUTINE, tensors, 4, ints, 1, &level)
+    if not keep:
+        values = own(tensor_alias(values, layout_along(x, axis, 1, False), values.data))
     if aux is not None:
-        attrs = (axis, q, mode, skip)
+        attrs = (axis, q, mode, skip, keep)
         record(QUANTILE, <PyObject*> values, 1, tensors + 3, <PyObject*> attrs, <PyObject*> aux)
     return values
 
@@ -251,20 +317,21 @@ cdef object search(Tensor rows, object values, bint out_int32, bint right, Tenso
     if isinstance(values, Tensor):
         v = values
         if v.dtype_ != rows.dtype_:
-            raise DTypeError(f"{name}: the sorted sequence and the values must have one dtype, got {rows.dtype.name} and {v.dtype.name}")
+            raise worded(DTypeError, "{}: the sorted sequence and the values must have one dtype, got {.dtype.name} and {.dtype.name}",
+                                     name, rows, v)
     else:
         v = as_tensor(values)
         if not rows.is_floating_point() and v.is_floating_point():
             rows = convert(rows, v.dtype)
         v = convert(v, rows.dtype)
     if rows.layout.ndim == 0:
-        raise ShapeError(f"{name}: the sorted sequence must have at least one dimension")
+        raise worded(ShapeError, "{}: the sorted sequence must have at least one dimension", name)
     if rows.layout.ndim > 1:
         if rows.layout.ndim != v.layout.ndim:
-            raise ShapeError(f"{name}: sorted rows of shape {rows.shape} do not fit values of shape {v.shape}")
+            raise worded(ShapeError, "{}: sorted rows of shape {.shape} do not fit values of shape {.shape}", name, rows, v)
         for d in range(v.layout.ndim - 1):
             if rows.layout.dims[d] != v.layout.dims[d]:
-                raise ShapeError(f"{name}: sorted rows of shape {rows.shape} do not fit values of shape {v.shape}")
+                raise worded(ShapeError, "{}: sorted rows of shape {.shape} do not fit values of shape {.shape}", name, rows, v)
     v = own(contiguous_of(v))
     rows = own(contiguous_of(rows))
     out = own(tensor_new(v.layout, INT32 if out_int32 else INT64))
@@ -284,15 +351,16 @@ def searchsorted(sorted_sequence, input, *, bint out_int32=False, bint right=Fal
     cdef Tensor order = None
     if side is not None:
         if side not in ("left", "right"):
-            raise ShapeError(f"searchsorted: side must be \"left\" or \"right\", got {side!r}")
+            raise worded(ShapeError, "searchsorted: side must be \"left\" or \"right\", got {!r}", side)
         if right and side == "left":
             raise ShapeError("searchsorted: side and right can't be opposites, got side of left while right was True")
     if sorter is not None:
         order = input_of(sorter, "searchsorted")
         if order.dtype_ != INT64:
-            raise DTypeError(f"searchsorted: the sorter must be int64, got {order.dtype.name}")
+            raise worded(DTypeError, "searchsorted: the sorter must be int64, got {.dtype.name}", order)
         if not same_shape(order.layout, rows.layout):
-            raise ShapeError(f"searchsorted: the sorter of shape {order.shape} must have the shape of the sequence, {rows.shape}")
+            raise worded(ShapeError, "searchsorted: the sorter of shape {.shape} must have the shape of the sequence, {.shape}",
+                                     order, rows)
         order = own(contiguous_of(order))
     return search(rows, input, out_int32, right or side == "right", order, "searchsorted")
 
@@ -301,7 +369,7 @@ def bucketize(input, boundaries, *, bint out_int32=False, bint right=False):
     """The index of the bucket of each value: boundaries[i - 1] < value <= boundaries[i], or (right) boundaries[i - 1] <= value < ..."""
     cdef Tensor rows = input_of(boundaries, "bucketize")
     if rows.layout.ndim != 1:
-        raise ShapeError(f"bucketize: the boundaries must have one dimension, got shape {rows.shape}")
+        raise worded(ShapeError, "bucketize: the boundaries must have one dimension, got shape {.shape}", rows)
     return search(rows, input, out_int32, right, None, "bucketize")
 
 

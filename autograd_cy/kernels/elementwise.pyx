@@ -13,12 +13,16 @@ from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.kernels.moves cimport (
-    AG_SCRATCH_BYTES, BAND, MAX_OPERANDS, ag_copy_short, ag_repeat_row, ag_scratch, move_block, move_tile_of)
+    AG_SCRATCH_BYTES, MAX_OPERANDS, ag_copy_short, ag_repeat_row, ag_scratch, move_block, move_tile_of)
 from autograd_cy.kernels.plan cimport Plan, advance, band_dim, make_plan, move_dim_inward
 from autograd_cy.kernels.table cimport (
     K, Loop, Operand, BLOCK, ALL_VECTORS, LAST_SCALAR, FIRST_SCALAR, N_VARIANTS)
 
 cdef enum:
+    # Of each operand that is packed at a time: strided operands are then read side by side, as if each had a loop of its own. With
+    # four times as much, sums of every second column of large arrays take twice as long.
+    PACKED_BYTES = 2048
+    APART = 192               # more than a multiple of 4096, or loads would wait for stores to the same place of another page
     SHORT_ROW = 64            # rows shorter than this are gathered into blocks of whole rows
     # A repeated row is written out to about so many elements, so that the loop runs on long stretches. Writing costs
     # some 0.1 ns per element and a call of the loop 4 ns, so that small operands do with less.
@@ -52,7 +56,7 @@ cdef inline Loop choose_variant(const Loop* variants, int nops, int* state) noex
 cdef void run_blocks(Plan* plan, int first, const Loop* variants, const double* attrs) noexcept nogil:
     """Dims from `first` on make up a block, dim `first` in chunks; one call of the loop per block."""
     cdef int nops = plan.nops, k, d, inner_dims = plan.ndim - first
-    cdef Py_ssize_t inner = 1, chunk, start = 0, count, size, step, _
+    cdef Py_ssize_t inner = 1, chunk, start = 0, count, size, step, limit = BLOCK, _
     cdef Py_ssize_t index[MAX_NDIM]
     cdef Py_ssize_t block_shape[MAX_NDIM]
     cdef char* data[MAX_OPERANDS]
@@ -88,12 +92,15 @@ cdef void run_blocks(Plan* plan, int first, const Loop* variants, const double* 
         state[k] = DIRECT if differs[k] == 0 else (REPEATED if moves[k] == 0 and k > 0 else PACKED)
     loop = choose_variant(variants, nops, state)
     for k in range(nops):
-        packs |= state[k] == PACKED
+        if state[k] == PACKED:
+            packs = True
+            if plan.itemsize[k] * limit > PACKED_BYTES:
+                limit = PACKED_BYTES // plan.itemsize[k]
     chunk = plan.shape[first]
     if packs:
         scratch = ag_scratch()
-        if chunk > BLOCK // inner:
-            chunk = BLOCK // inner
+        if chunk > limit // inner:
+            chunk = limit // inner if inner < limit else 1
     for d in range(first):
         index[d] = 0
     if not packs:
@@ -123,7 +130,7 @@ cdef void run_blocks(Plan* plan, int first, const Loop* variants, const double* 
                 if state[k] != PACKED:
                     pointers[k] = base
                     continue
-                pointers[k] = scratch + k * (8 * BLOCK)
+                pointers[k] = scratch + k * (4 * BLOCK + APART)
                 if k == 0 or held[k] == base:
                     continue
                 # What is held stays valid: a later chunk is never longer than the first.
@@ -148,11 +155,11 @@ cdef void run_blocks(Plan* plan, int first, const Loop* variants, const double* 
 
 
 cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexcept nogil:
-    """The last two dims in tiles of BAND rows: for operands whose smallest stride is not along the rows."""
+    """The last two dims in tiles of few rows: for operands whose smallest stride is not along the rows."""
     cdef int nops = plan.nops, k, d, npacked = 0
     cdef int row_dim = plan.ndim - 2, col_dim = plan.ndim - 1
     cdef Py_ssize_t rows = plan.shape[row_dim], cols = plan.shape[col_dim]
-    cdef Py_ssize_t width, slot_bytes, top, left, nrows, ncols, _, size = 1
+    cdef Py_ssize_t width, slot_bytes, band, parts, pad, top, left, nrows, ncols, _, size = 1
     cdef Py_ssize_t index[MAX_NDIM]
     cdef Py_ssize_t step[MAX_OPERANDS]         # bytes from row to row
     cdef char* data[MAX_OPERANDS]
@@ -175,8 +182,13 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
                 size = plan.itemsize[k]
         elif by_row[k] != (cols * plan.itemsize[k] if state[k] == DIRECT else 0):
             dense = False
-    slot_bytes = AG_SCRATCH_BYTES // (npacked if npacked > 4 else 4) // 64 * 64      # 16 KB: half of a usual L1
-    width = slot_bytes // (BAND * size)
+    # As many rows as a line of the cache has elements, and as many columns as there is room for, in even parts: what is not packed is
+    # read and written in long stretches.
+    slot_bytes = AG_SCRATCH_BYTES // npacked // 64 * 64 - APART
+    band = 64 // size
+    width = (slot_bytes // band - 64) // size
+    parts = (cols + width - 1) // width
+    width = (cols + parts - 1) // parts
     npacked = 0
     for k in range(nops):
         slot[k] = scratch + npacked * slot_bytes
@@ -190,20 +202,21 @@ cdef void run_bands(Plan* plan, const Loop* variants, const double* attrs) noexc
     while True:
         top = 0
         while top < rows:
-            nrows = BAND if top + BAND <= rows else rows - top
+            nrows = band if top + band <= rows else rows - top
             left = 0
             while left < cols:
                 ncols = width if left + width <= cols else cols - left
+                pad = 0 if ncols * size & 2047 else 64         # or the rows would share lines of the first-level cache
                 for k in range(nops):
                     pointers[k] = data[k] + top * by_row[k] + left * by_col[k]
                     if state[k] == PACKED:
                         base = pointers[k]
                         pointers[k] = slot[k]
-                        step[k] = ncols * plan.itemsize[k]
+                        step[k] = ncols * plan.itemsize[k] + pad
                         if k > 0:
                             move_tile_of(plan.itemsize[k], slot[k], step[k], plan.itemsize[k], base, by_row[k], by_col[k],
                                          nrows, ncols)
-                if dense and ncols == cols:
+                if dense and ncols == cols and pad == 0:
                     loop(nrows * ncols, pointers, attrs)
                 else:
                     for _ in range(nrows):

@@ -5,10 +5,6 @@
 # Narrow rows are transposed in groups, so that every loop runs over the rows: exp of three elements costs as much as of
 # sixteen, and one log per row costs more than all the rest.  Softmax over another dim than the last is a routine: it takes
 # some adjacent columns at a time.
-#
-# Beside them, polynomials of many terms, which special functions are made of (engine/series.py).
-#
-# Above 500 lines because losses of classes work on the groups and strips of softmax.
 
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
@@ -22,33 +18,6 @@ cdef extern from "vecmath.h" nogil:
     double ag_exp_f64(double x) noexcept
     float ag_log_f32(float x) noexcept
     double ag_log_f64(double x) noexcept
-
-cdef extern from *:
-    """
-    /* c[0] + c[1] y + ... for y = scale x + shift, or its square: in double, with 16 numbers at a time in registers */
-    #define AG_POLYNOMIAL(T, S) \
-    static void ag_polynomial_##S(Py_ssize_t n, Py_ssize_t terms, const double *c, double scale, double shift, int square, \
-                                  const T *x, T *out) { \
-        for (Py_ssize_t i = 0; i < n; i += 16) { \
-            size_t size = (size_t) (n - i < 16 ? n - i : 16) * sizeof(T); \
-            T part[16] = {0}; \
-            double y[16], s[16] = {0}; \
-            memcpy(part, x + i, size); \
-            for (int j = 0; j < 16; ++j) y[j] = part[j] * scale + shift; \
-            if (square) for (int j = 0; j < 16; ++j) y[j] *= y[j]; \
-            for (Py_ssize_t k = terms - 1; k >= 0; --k) \
-                for (int j = 0; j < 16; ++j) s[j] = s[j] * y[j] + c[k]; \
-            for (int j = 0; j < 16; ++j) part[j] = (T) s[j]; \
-            memcpy(out + i, part, size); \
-        } \
-    }
-    AG_POLYNOMIAL(float, f32)
-    AG_POLYNOMIAL(double, f64)
-    """
-    void ag_polynomial_f32(Py_ssize_t n, Py_ssize_t terms, const double* c, double scale, double shift, int square, const float* x,
-                           float* out) noexcept nogil
-    void ag_polynomial_f64(Py_ssize_t n, Py_ssize_t terms, const double* c, double scale, double shift, int square, const double* x,
-                           double* out) noexcept nogil
 
 ctypedef fused real:
     float
@@ -462,20 +431,6 @@ cdef Py_ssize_t softmax_along(const Array* arrays, const Py_ssize_t* ints, const
     return -1
 
 
-cdef Py_ssize_t polynomial(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """ints: terms, whether to square; numbers: scale, shift, coefficients, the constant first."""
-    cdef const Array* x = &arrays[1]
-    cdef Py_ssize_t n = 1
-    cdef int d
-    for d in range(x.ndim):
-        n *= x.shape[d]
-    if x.dtype == FLOAT32:
-        ag_polynomial_f32(n, ints[0], numbers + 2, numbers[0], numbers[1], <int> ints[1], <const float*> x.data, <float*> arrays[0].data)
-    else:
-        ag_polynomial_f64(n, ints[0], numbers + 2, numbers[0], numbers[1], <int> ints[1], <const double*> x.data, <double*> arrays[0].data)
-    return -1
-
-
 # ---- the entries of K
 
 cdef void softmax(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, char* out, int log) noexcept nogil:
@@ -505,4 +460,3 @@ K.outside_unit = outside_unit
 add_routine("rows.softmax", "wr", softmax_along)
 add_routine("rows.cross_entropy", "wwwrrr", cross_entropy, (IndexError, "a target is no class"))
 add_routine("rows.cross_entropy_back", "wrrrrr", cross_entropy_back)
-add_routine("rows.polynomial", "wr", polynomial)

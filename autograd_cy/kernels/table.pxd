@@ -91,6 +91,10 @@ cdef struct Kernels:
     Loop exp[2]                               # of float32 and float64: loops for other kernels, which no capture notes
     Loop power[2]                             # x ** one value
 
+    # special.h: special function number `which` of n contiguous floats, p[0] from p[1]; the coefficients that it takes
+    void (*special)(int which, int dtype, Py_ssize_t n, char** p) noexcept nogil
+    const void* series
+
     # elementwise.pyx: run a loop over any strides. operands[0] is the output, then nin inputs (nin <= 7).
     void (*elementwise)(const Loop* variants, int nin, int ndim, const Py_ssize_t* shape,
                         const Operand* operands, const double* attrs) noexcept nogil

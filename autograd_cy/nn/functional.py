@@ -41,6 +41,7 @@ from autograd_cy.engine.elementwise import (
     threshold_,
 )
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
+from autograd_cy.engine.distances import unit_row
 from autograd_cy.engine.gather import embedding, one_hot
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.matrix_products import pdist
@@ -151,4 +152,5 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x / max(norm(x, p), eps) along dim."""
-    return input / input.norm(p, dim, True).clamp(eps)
+    made = unit_row(input, dim, eps) if p == 2 else None
+    return input / input.norm(p, dim, True).clamp(eps) if made is None else made

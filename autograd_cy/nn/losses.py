@@ -12,6 +12,7 @@ from ..engine import creation
 from ..engine.elementwise import exp, log, logsigmoid, minimum, softplus, sqrt, xlogy
 from ..engine.modes import no_grad
 from ..engine.choose import where
+from ..engine.distances import unit_row
 from ..engine.shape import expand
 from ..engine.tensor import Tensor
 
@@ -163,7 +164,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if x1.shape != x2.shape:
         like = (x1.detach() + x2.detach()).shape
         x1, x2 = expand(x1, like), expand(x2, like)
-    return ((x1 / x1.norm(2.0, dim, True).clamp(eps)) * (x2 / x2.norm(2.0, dim, True).clamp(eps))).sum(dim)
+    first, second = unit_row(x1, dim, eps), unit_row(x2, dim, eps)
+    first = unit_row(x1.to(x2.dtype), dim, eps) if first is None else first
+    second = unit_row(x2.to(x1.dtype), dim, eps) if second is None else second
+    return (first * second).sum(dim)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:

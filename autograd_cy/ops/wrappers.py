@@ -129,7 +129,7 @@ def function_module():
     """Cython source of a function for every public elementwise row, and of its in-place form."""
     parts, shared = [_FUNCTIONS_HEAD], {"unary": [], "binary": []}
     for row in TABLE.values():
-        if row.kind != "elementwise" or not row.public:
+        if row.kind != "elementwise" or not (row.public or row.rare):
             continue
         doc = row.doc[0].upper() + row.doc[1:] + (f" ({row.special})" if row.special else "")
         values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "",

@@ -84,7 +84,7 @@ unary("acosh", lambda x: _log_twice(x, x - 1 + sqrt(x - 1) * sqrt(x + 1)),
       dx=lambda g, x: g / (sqrt(x - 1) * sqrt(x + 1)), doc="inverse hyperbolic cosine")
 unary("atanh", lambda x: copysign(0.5 * log1p(2 * abs(x) / (1 - abs(x))), x), dx=lambda g, x: g / ((1 - x) * (1 + x)),
       doc="inverse hyperbolic tangent")
-unary("sinc", lambda x: where(x == 0, 1, where(abs(x) == INF, 0, sin(x * PI) / (x * PI))), dx=lambda g, x: g * _sinc_slope(x, x * PI),
+unary("sinc", lambda x: where(x == 0, 1, where(abs(x) == INF, 0, sin(x * PI) / (x * PI))), dx=lambda g, x: g * sinc_slope(x, x * PI),
       doc="sin(pi x) / (pi x)", special="x = 0: 1, derivative 0; infinite x: 0")
 unary("logit", lambda x, low, high: _log_odds(where(x < low, low, where(x > high, high, x))), attrs="low high", public=False,
       dx=lambda g, x, low, high: g * where(logical_or(x < low, x > high), 0, 1 / _nan_below(x * (1 - x))),
@@ -132,7 +132,7 @@ def _nan_below(v):
     return where(v < 0, sqrt(v), v)
 
 
-def _sinc_slope(x, t):
+def sinc_slope(x, t):
     """d/dx of sin(t) / t, t = pi x; near 0 by its series, where the formula would lose all digits."""
     z = t * t
     series = t * PI * (-1 / 3 + z * (1 / 30 - z * (1 / 840 - z * (1 / 45360 - z * (1 / 3991680 - z / 518918400)))))
@@ -228,6 +228,14 @@ def _gelu_tanh_slope(x, t):
 
 # ---- choosing
 
+def _above_bound(x, min):
+    return where(logical_or(x < min, isnan(min)), min, x)
+
+
+def _below_bound(x, max):
+    return where(logical_or(x > max, isnan(max)), max, x)
+
+
 binary("maximum", lambda a, b: maximum(a, b), da=lambda g, a, b: where(a < b, 0, where(a == b, g * 0.5, g)),
        db=lambda g, a, b: where(b < a, 0, where(a == b, g * 0.5, g)), dtypes="all", doc="the larger of a and b; NaN wins", special="a = b: half each; NaN: to both")
 binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a > b, 0, where(a == b, g * 0.5, g)),
@@ -235,6 +243,11 @@ binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a > b, 0,
 unary("clamp", lambda x, min, max: where(where(x < min, min, x) > max, max, where(x < min, min, x)), attrs="min max", public=False,
       dx=lambda g, x, min, max: where(logical_and(x >= min, x <= max), g, 0), dtypes="number", doc="x limited to [min, max]",
       special="at the bounds: 1")
+ternary("clamp_tensor", "x min max", lambda x, min, max: _below_bound(_above_bound(x, min), max), public=False,
+        dx=lambda g, x, min, max: where(logical_or(logical_or(x < min, isnan(min)), logical_or(x > max, isnan(max))), 0, g),
+        dmin=lambda g, x, min, max: where(logical_or(min > max, isnan(max)), 0, where(logical_or(x < min, isnan(min)), g, 0)),
+        dmax=lambda g, x, min, max: where(logical_or(_above_bound(x, min) > max, isnan(max)), g, 0),
+        doc="x limited to [min, max], which may be tensors; a bound that is NaN gives NaN", special="at the bounds: 1, to x")
 binary("fmax", lambda a, b: where(logical_or(a >= b, isnan(b)), a, b), da=lambda g, a, b: where(logical_or(a >= b, isnan(b)), g, 0),
        db=lambda g, a, b: where(logical_or(a >= b, isnan(b)), 0, g), dtypes="all", doc="the larger of a and b; NaN loses", special="a = b: to a")
 binary("fmin", lambda a, b: where(logical_or(a <= b, isnan(b)), a, b), da=lambda g, a, b: where(logical_or(a <= b, isnan(b)), g, 0),
