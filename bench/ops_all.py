@@ -51,8 +51,7 @@ REASONS = {
     ("logit", "backward"): "the limits are compared with every element once more, so that the gradient beyond them is 0",
     ("polygamma", "forward"): "any order, by Hurwitz's zeta function; orders 0 and 1 have their own loops",
     ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops",
-    ("max_pool", "backward"): "gradients are put to places one by one", ("average_windows", "forward"): "memory sets it",
-    ("average_windows", "backward"): "gradients are put to places one by one",
+    ("max_pool", "backward"): "gradients are put to places one by one",
     ("gather", "small"): "the sample makes its tensor of indices in the call", ("gather", "forward"): "as the small one",
 }
 

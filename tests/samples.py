@@ -1337,6 +1337,7 @@ add(
     grad=(True, False),
 )
 add("cross_entropy[one_row]", public(F + "cross_entropy"), cross_entropy, ((3,), "real"), ((), "class3"))
+add("nll_loss[images]", public(F + "nll_loss"), lambda x, t: -np.take_along_axis(x, t[:, None], 1).mean(), ((2, 3, 4), "real"), ((2, 4), "class3"))
 for _r in ("mean", "sum", "none"):
     add(
         f"nll_loss[{_r}]",
@@ -1345,7 +1346,6 @@ for _r in ("mean", "sum", "none"):
         ((5, 3), "real"),
         ((5,), "class3"),
     )
-add("nll_loss[images]", public(F + "nll_loss"), lambda x, t: -np.take_along_axis(x, t[:, None], 1).mean(), ((2, 3, 4), "real"), ((2, 4), "class3"))
 add("cross_entropy[smoothed images]", public(F + "cross_entropy", label_smoothing=0.2), functools.partial(cross_entropy, label_smoothing=0.2), ((2, 3, 4), "real"), ((2, 4), "class3"))
 add("cross_entropy[images]", public(F + "cross_entropy"), cross_entropy, ((2, 3, 4), "real"), ((2, 4), "class3"))
 add(

@@ -13,7 +13,7 @@ from .convolve import need_float
 from .elementwise import rsqrt
 from .gradients import FUNCTIONS
 from .reduce import total
-from .rows import RowPlan, run_planned
+from .rows import RowPlan, backward_by, run_planned
 from .tensor import Tensor
 
 
@@ -25,15 +25,13 @@ def _plan_of_rows(x, w, b, cols, groups, span, eps, centred):
                    (eps,), (cols, groups, span, eps, centred), aux=(1, 3), ones=(1, (groups * cols // span,) if b is None else b.shape))
 
 
-def _plan_of_rows_back(g, x, w, mean, scale, *numbers):
-    return RowPlan(None, "normalize.rows_back", 5, ((x.shape, -1), (w.shape, -1), (w.shape, -1)), (mean.numel(), *numbers),
+def _plan_of_rows_back(g, x, w, mean, scale, cols, groups, span, eps, centred, shape):
+    return RowPlan(None, "normalize.rows_back", 5, ((shape, -1), (w.shape, -1), (w.shape, -1)), (mean.numel(), cols, groups, span, centred),
                    returned=3)
 
 
 def _normalize_rows_back(g, x, w, mean, scale, cols, groups, span, eps, centred):
-    """The gradients by x, w and b."""
-    if not (g.requires_grad or x.requires_grad or w.requires_grad):
-        return run_planned(_plan_of_rows_back, g, x, w, mean, scale, cols, groups, span, centred)
+    """The gradients by x, w and b, as tensor code."""
     channels = cols // span
     split = (mean.numel() // groups, groups, channels, span)
     dx, dw, db = _by_rule(g.reshape(split), x.reshape(split), w.reshape(groups, channels, 1), (2, 3), (0, 3), cols, eps, centred)
@@ -57,17 +55,16 @@ def _plan_of_scaling(x, w, b, mean, scale):
     return _plan_of_channels("scale_channels", x, b, (), None, 2)
 
 
-def _plan_of_channels_back(g, x, w, mean, scale, fixed):
-    size = x.shape
+def _plan_of_channels_back(g, x, w, mean, scale, *numbers):
+    """numbers: eps, if the statistics are those of x, and its shape."""
+    *eps, size = numbers
     each = ((size[1],), -1)
-    return RowPlan(None, "normalize.channels_back", 5, ((size, -1), each, each), (size[0], size[1], math.prod(size[2:]), fixed),
+    return RowPlan(None, "normalize.channels_back", 5, ((size, -1), each, each), (size[0], size[1], math.prod(size[2:]), not eps),
                    returned=3)
 
 
 def _normalize_channels_back(g, x, w, mean, scale, eps):
-    """The gradients by x, w and b; eps None: mean and scale are constants."""
-    if not (g.requires_grad or x.requires_grad or w.requires_grad):
-        return run_planned(_plan_of_channels_back, g, x, w, mean, scale, eps is None)
+    """The gradients by x, w and b, as tensor code; eps None: mean and scale are constants."""
     split = (x.shape[0], x.shape[1], math.prod(x.shape[2:]))
     g, split_x, each = g.reshape(split), x.reshape(split), w.reshape(-1, 1)
     if eps is None:
@@ -93,6 +90,9 @@ def _by_rule(g, x, w, dims, others, n, eps, centred):
 FUNCTIONS.update({"normalize_rows": partial(run_planned, _plan_of_rows), "normalize_rows_back": _normalize_rows_back,
                   "normalize_channels": lambda x, w, b, eps: run_planned(_plan_of_batch, x, w, b, None, None, eps),
                   "normalize_channels_back": _normalize_channels_back, "scale_channels": partial(run_planned, _plan_of_scaling)})
+backward_by("normalize_rows", _plan_of_rows_back)
+backward_by("normalize_channels", _plan_of_channels_back)
+backward_by("scale_channels", _plan_of_channels_back)
 
 
 # ---- functions

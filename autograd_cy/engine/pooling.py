@@ -15,7 +15,7 @@ from ..array.errors import ShapeError
 from .convolve import batched, need_float, plan_of_windows, rows_of, sizes
 from .gradients import FUNCTIONS
 from .reduce import mean
-from .rows import RowPlan, packed, planned, run_planned
+from .rows import RowPlan, backward_by, packed, planned, run_planned
 from .choose import where
 from .tensor import Tensor
 
@@ -46,6 +46,8 @@ def _plan_of_taken(x, indices, shape):
 FUNCTIONS.update({"max_pool": partial(run_planned, _plan_of_largest), "put_planes": partial(run_planned, _plan_of_put),
                   "take_planes": partial(run_planned, _plan_of_taken)})
 rows_of(average_windows="pooling.average", average_windows_back="pooling.average_back")
+backward_by("max_pool", lambda g, indices, geometry, size, shape: _plan_of_put(g, indices, shape, True))
+backward_by("average_windows", lambda g, geometry, size, shape: RowPlan(None, "pooling.average_back", 1, ((shape, -1),), geometry))
 
 
 # ---- arguments

@@ -14,7 +14,7 @@ from ..array.errors import ShapeError
 from .convolve import need_float
 from .gradients import FUNCTIONS
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from .rows import RowPlan, planned, run_planned
+from .rows import RowPlan, backward_by, planned, run_planned
 from .tensor import Tensor
 
 NEAREST, NEAREST_EXACT, LINEAR, LINEAR_CORNERS, CUBIC, CUBIC_CORNERS = range(6)
@@ -31,6 +31,7 @@ def _line(x, dim, size, how, back=False):
 
 FUNCTIONS.update({"resample": partial(run_planned, _line),
                   "resample_back": lambda x, dim, size, how: run_planned(_line, x, dim, size, how, True)})
+backward_by("resample", lambda g, dim, size, how, shape: _line(g, dim, shape[dim], how, True))
 
 
 def _wanted(input, size, scale_factor, recompute):

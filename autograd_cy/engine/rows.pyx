@@ -11,11 +11,13 @@ from cpython.tuple cimport PyTuple_GetSlice, PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memcmp, memcpy
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, N_DTYPES
-from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref
+from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref, shape_tuple
 from autograd_cy.engine.creation cimport allocate
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, copy_into
-from autograd_cy.engine.record cimport any_wants_grad, record
+from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise, unpack
 from autograd_cy.engine.routines cimport routine_of, run_routine
 from autograd_cy.engine.arguments cimport read_shape
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
@@ -293,6 +295,40 @@ cdef object run_plan(RowPlan p, tuple args):
     if p.returned == 1:
         return <object> arrays[0]
     return outs if p.returned >= n else PyTuple_GetSlice(outs, 0, p.returned)
+
+
+cdef dict gradient_plans = {}             # opcode: of the gradients of all inputs, or of the only one
+
+
+def backward_by(str row, plan):
+    """Let the first derivative of a row be what plan(g, saved inputs ..., kept values ..., attributes ..., shape of the first input) makes:
+    a tensor, or one for each input. The rule remains, for what is differentiated again."""
+    cdef int opcode = OPCODES[row]
+    gradient_plans[opcode] = plan
+    backwards[opcode] = planned_backward
+
+
+cdef int planned_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    cdef list args = [<object> grads[0]]
+    cdef Layout* layout = node.edges[0].layout
+    cdef int i
+    if node.released:
+        saved_or_raise(node, 31)
+    for i in range(node.n_edges):
+        if node.mask >> i & 1:
+            args.append(own(unpack(node, i, False)))
+    if node.extra != NULL:
+        args.extend(<tuple> <object> node.extra)
+    args.extend(<tuple> <object> node.attrs)
+    args.append(shape_tuple(layout))
+    given = tuple(args)
+    made = run_plan(plan_of(gradient_plans[node.opcode], given, BOOL), given)
+    for i in range(node.n_edges):
+        if node.edges[i].target != NULL:
+            value = (<tuple> made)[i] if type(made) is tuple else made
+            Py_INCREF(value)
+            result[i] = <PyObject*> value
+    return 0
 
 
 def packed(x):

@@ -8,6 +8,7 @@ import math
 from ..array.dtypes import bool as bool_dtype
 from ..array.errors import ShapeError
 from ..engine import creation
+from ..engine.modes import no_grad
 from ..engine.products import matmul
 from ..engine.reduce import softmax
 from ..engine.rows import planned
@@ -26,11 +27,22 @@ def attention_weights(query, key, mask, scale, full=False):
     scores = matmul(query * scale, key.transpose(-2, -1))
     if mask is None:
         return softmax(scores, -1)
-    scores = where(mask, scores, -INF) if mask.dtype == bool_dtype else scores + mask
+    if mask.dtype != bool_dtype:
+        scores = scores + mask
+    elif planned(_covers, scores.shape, mask.shape):
+        with no_grad():                        # unseen: what softmax makes 0 gets no gradient from it anyhow
+            scores.masked_fill_(~mask, -INF)
+    else:
+        scores = where(mask, scores, -INF)
     if full:
         return softmax(scores, -1)
     nothing = (scores.detach() == -INF).all(-1, keepdim=True)          # a row that may look at nothing gets zeros
     return where(nothing, 0, softmax(where(nothing, 0, scores), -1))
+
+
+def _covers(scores, mask):
+    """Whether a mask of this shape is broadcast to that of the scores."""
+    return len(mask) <= len(scores) and all(m in (1, n) for m, n in zip(reversed(mask), reversed(scores), strict=False))
 
 
 def _earlier(rows, columns):
