@@ -14,15 +14,16 @@ from pathlib import Path
 # Cython modules of others, too, which know it by that name.)
 MERGED = {
     "autograd_cy._kernels": [f"autograd_cy.kernels.{name}" for name in ("gemm", "integer_loops", "index")],
-    "autograd_cy._routines": [f"autograd_cy.kernels.{name}" for name in ("moving", "pooling", "scans", "sorting", "counting")],
+    "autograd_cy._routines": [f"autograd_cy.kernels.{name}" for name in ("moving", "pooling", "scans", "sorting", "counting", "distances")],
     "autograd_cy._core": ["autograd_cy.array.layout", "autograd_cy.array.storage", *(f"autograd_cy.engine.{name}" for name in (
-        "modes", "node", "tensor", "operands", "record", "routines", "dispatch", "read_table", "hooks", "gradients", "passes", "recursion",
-        "backward"))],
-    "autograd_cy._views": [f"autograd_cy.engine.{name}" for name in ("shape", "copies", "joins", "products", "updates")],
+        "modes", "node", "tensor", "operands", "record", "read_table", "routines", "dense", "dispatch", "inplace", "hooks", "gradients",
+        "passes", "recursion", "backward"))],
+    "autograd_cy._views": [f"autograd_cy.engine.{name}" for name in (
+        "arguments", "shape", "slices", "copies", "joins", "products", "updates")],
     "autograd_cy._calls": [f"autograd_cy.engine.{name}" for name in (
-        "creation", "random", "rows", "clipping", "windows", "gather", "index", "blocks", "named_products")],
+        "creation", "random", "rows", "clipping", "windows", "gather", "index_parts", "index", "blocks", "named_products")],
     "autograd_cy._reductions": ["autograd_cy.engine.reduce", "autograd_cy.engine.losses"],
-    "autograd_cy._selections": [f"autograd_cy.engine.{name}" for name in ("choose", "scans", "sorting")],
+    "autograd_cy._selections": [f"autograd_cy.engine.{name}" for name in ("choose", "scans", "sorting", "counts", "distances")],
     "autograd_cy._lapack": ["autograd_cy.kernels.lapack", "autograd_cy.kernels.spectral"],
     "autograd_cy._capture": [f"autograd_cy.graph.{name}" for name in ("places", "recorder")],
     "autograd_cy._replay": [f"autograd_cy.graph.{name}" for name in ("watch", "machine", "replay", "links")],

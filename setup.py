@@ -127,7 +127,7 @@ PROBES = "--inplace" in sys.argv
 CAREFUL = {f"autograd_cy.{name}" for name in (
     "_calls", "_reductions", "_selections", "_views", "engine.elementwise", "engine.function", "engine.linear_algebra")}
 # They write sources and stubs.
-NOT_INSTALLED = {f"autograd_cy.ops.{name}" for name in ("codegen", "wrappers", "stubs")}
+NOT_INSTALLED = {f"autograd_cy.ops.{name}" for name in ("codegen", "rare", "wrappers", "stubs")}
 # 5 % of a module; there is nothing to vectorise in these, and no loop long enough for memset and memcpy to pay (3 % of a step of XOR).
 COMPACT = ["-fno-align-functions", "-fno-align-jumps", "-fno-align-labels", "-fno-tree-vectorize",
            "-fno-tree-loop-distribute-patterns"] if GCC else []

@@ -5,6 +5,7 @@ Relies on NumPy, and on SciPy's BLAS from the first large product on. Everything
 
 from . import _libraries  # tells where the compiled modules are
 from . import kernels  # chooses and loads the loops before anything runs them
+from ._later import Later as _Later
 from .array.dtypes import DType as dtype
 from .array.dtypes import DTYPES, bool, double, float, float32, float64, int, int32, int64, long, uint8
 from .array.storage import empty_cache, memory_stats, set_cache_limit
@@ -16,7 +17,8 @@ from .engine.choose import (
     add, clamp, clamp_max, clamp_min, isclose, logit, masked_fill, nan_to_num, polygamma, prelu, round, round_, sub, where,
 )
 from .engine.composed import (
-    allclose, clamp_max_, clamp_min_, dist, float_power, gcd, lcm, ldexp, positive, real, rsub, unravel_index,
+    allclose, angle, clamp_max_, clamp_min_, dist, float_power, frexp, gcd, gradient, isreal, lcm, ldexp, positive, real, renorm, rsub,
+    unravel_index,
 )
 from .engine.composed import multigammaln as mvlgamma
 from .engine.convolve import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
@@ -35,10 +37,8 @@ from .engine.arrange import (
 )
 from .engine.blocks import flip, roll, rot90, tile
 from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add, take_along_dim
-from .engine.index import index_put_, masked_select, nonzero, take
-from .engine.indexing import (
-    index_put, index_reduce, masked_scatter, put, scatter_reduce,
-)
+from .engine.index import index_put, index_put_, masked_scatter, masked_select, nonzero, put, take
+from .engine.indexing import index_reduce, scatter_reduce
 from .engine.joins import (
     atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, cat, chunk, column_stack, dstack, hstack, meshgrid, split, stack, tensor_split,
     unbind, vstack,
@@ -69,9 +69,9 @@ from .engine.reduce import (
     all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, max, mean, min, nansum, norm, prod, softmax, std, sum, var,
 )
 from .engine.resample import pixel_shuffle, pixel_unshuffle
-from .engine.scipy_functions import gammainc as igamma
-from .engine.scipy_functions import gammaincc as igammac
-from .engine.scipy_functions import i0
+from .engine.elementwise import gammainc as igamma
+from .engine.elementwise import gammaincc as igammac
+from .engine.elementwise import i0
 from .engine.scans import aminmax, cummax, cummin, cumprod, cumsum, logcumsumexp, nanmean, std_mean, var_mean
 from .engine.shape import (
     adjoint, broadcast_to, clone, detach, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze, t, transpose,
@@ -149,20 +149,7 @@ for _name in ("bilinear", "cosine_similarity", "dropout", "kl_div", "pairwise_di
     globals()[_name] = _of_functional(_name)
 
 
-# What is seldom used is imported at its first use. A `__getattr__` of the package would do that too, but where a module has one,
-# CPython 3.11 looks every `ag.relu` up anew, 35 ns.
-class _Later(type(_elementwise)):
-    """Stands for a module until something of it is asked for."""
-
-    def __getattr__(self, attribute):
-        from importlib import import_module
-
-        module = import_module(self.__name__)      # which takes this object's place in the package
-        vars(self).update(vars(module))
-        self.__class__ = type(module)              # whoever took hold of this object: no `__getattr__` any more, 70 ns
-        return getattr(module, attribute)
-
-
+# What is seldom used is imported at its first use.
 for _name in ("nn", "optim", "autograd"):
     globals()[_name] = _Later(f"{__name__}.{_name}")
 __all__ = [n for n in dir() if not n.startswith("_")]

@@ -63,16 +63,21 @@ from .engine.choose import (
 )
 from .engine.composed import (
     allclose as allclose,
+    angle as angle,
     clamp_max_ as clamp_max_,
     clamp_min_ as clamp_min_,
     dist as dist,
     float_power as float_power,
+    frexp as frexp,
     gcd as gcd,
+    gradient as gradient,
+    isreal as isreal,
     lcm as lcm,
     ldexp as ldexp,
     multigammaln as _multigammaln,
     positive as positive,
     real as real,
+    renorm as renorm,
     unravel_index as unravel_index,
     rsub as rsub,
 )
@@ -263,7 +268,7 @@ from .engine.scans import (
     std_mean as std_mean,
     var_mean as var_mean,
 )
-from .engine.scipy_functions import (
+from .engine.elementwise import (
     gammainc as _gammainc,
     gammaincc as _gammaincc,
     i0 as i0,
@@ -410,15 +415,15 @@ from .engine.gather import (
     take_along_dim as take_along_dim,
 )
 from .engine.index import (
+    index_put as index_put,
     index_put_ as index_put_,
+    masked_scatter as masked_scatter,
     masked_select as masked_select,
+    put as put,
     take as take,
 )
 from .engine.indexing import (
-    index_put as index_put,
     index_reduce as index_reduce,
-    masked_scatter as masked_scatter,
-    put as put,
     scatter_reduce as scatter_reduce,
 )
 from .engine.making import (

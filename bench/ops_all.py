@@ -14,7 +14,6 @@ from time import perf_counter
 import numpy as np
 
 import autograd_cy as ag
-from autograd_cy.engine.scipy_functions import COMPUTE, SERIES
 from autograd_cy.ops import TABLE
 
 from . import report, timing
@@ -26,16 +25,12 @@ SLOWER = 1.1             # below this ratio it is the noise of two minima
 OWN_MEMORY = "every gradient has memory of its own; PyTorch hands out the incoming one again"
 SAME_BITS = "no fused multiply-adds, so that every instruction-set level gives the same bits"
 TAILS = "a few instructions more: results down to subnormal numbers, limits at infinity, gradients of 0 stay 0"
-SCIPY = "scipy.special computes it, called from Python"
 ZERO_TIMES = "the incoming gradient is read, to be multiplied by 0"
-ONE_LEVEL = "loops of integers are compiled once, for every processor"
-SEVERAL = "ten to twenty loops, called from Python; its series in double whatever the dtype"
 REASONS = {
     ("add", "backward"): OWN_MEMORY, ("sub", "backward"): OWN_MEMORY, ("clone", "backward"): OWN_MEMORY, ("frac", "backward"): OWN_MEMORY,
     ("stack", "backward"): OWN_MEMORY, ("ceil", "backward"): ZERO_TIMES, ("floor", "backward"): ZERO_TIMES,
     ("round", "backward"): ZERO_TIMES,
-    ("bitwise_and", "forward"): ONE_LEVEL, ("bitwise_or", "forward"): ONE_LEVEL, ("bitwise_xor", "forward"): ONE_LEVEL,
-    ("bitwise_not", "forward"): ONE_LEVEL, ("matrix_exp", "backward"): "products by SciPy's OpenBLAS, where PyTorch has Intel's",
+    ("matrix_exp", "backward"): "products by SciPy's OpenBLAS, where PyTorch has Intel's",
     ("sum", "backward"): "the gradient is written out; PyTorch's is a view that repeats one element",
     ("prod", "backward"): "without a division, so that it is exact where elements are 0, and where the product overflows",
     ("exp2", "forward"): SAME_BITS, ("logsigmoid", "backward"): TAILS, ("gelu", "backward"): TAILS, ("silu", "forward"): TAILS,
@@ -52,9 +47,7 @@ REASONS = {
     ("max_pool", "backward"): "gradients are put to places one by one", ("average_windows", "forward"): "memory sets it",
     ("average_windows", "backward"): "gradients are put to places one by one",
     ("gather", "small"): "the sample makes its tensor of indices in the call", ("gather", "forward"): "as the small one",
-} | dict.fromkeys((row.name for row in TABLE.values() if row.name in COMPUTE), SCIPY)
-REASONS |= dict.fromkeys([("i1e", "forward"), ("i0e", "backward"), ("log_ndtr", "backward"), *((name, "small") for name in SERIES)],
-                         SEVERAL)
+}
 
 
 def direct(call, lib):

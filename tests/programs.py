@@ -210,7 +210,7 @@ def fitted_slowly(t, shape, domain, seed, layout=0):
 
 
 # PyTorch's batch_norm reads an expanded weight as if it were contiguous, in its backward.
-NOT_EXPANDED = {"cross_entropy", "normalize_channels"}
+NOT_EXPANDED = {"cross_entropy", "normalize_channels", "scale_channels"}
 # Results whose order of memory differs from PyTorch's: of functions with no method there.
 ORDERED_DIFFERENTLY = {"logsigmoid"}
 

@@ -314,6 +314,10 @@ for _n in (1, 2, 3, 4):
 add("clamp", method("clamp", -0.5, 1.0), lambda x: np.clip(x, -0.5, 1.0), ((3, 4), "distinct"), elementwise=True)
 add("clamp[min]", method("clamp", min=0.25), lambda x: np.maximum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
 add("clamp[max]", method("clamp", max=0.25), lambda x: np.minimum(x, 0.25), ((3, 4), "distinct"), elementwise=True)
+add("clamp_tensor", public("clamp"), np.clip, ((3, 4), "real"), ((3, 4), "unit"), ((3, 4), "above"), elementwise=True)
+add("clamp_tensor[broadcast]", public("clamp"), np.clip, ((3, 4), "real"), ((4,), "unit"), ((3, 1), "above"))
+add("clamp_tensor[min]", lambda x, low: x.clamp(min=low), np.maximum, ((3, 4), "real"), ((3, 4), "real"), elementwise=True)
+add("clamp_tensor[max]", lambda x, high: x.clamp(max=high), np.minimum, ((3, 4), "real"), ((3, 4), "real"), elementwise=True)
 add("clamp[public]", public("clamp", min=-1.0, max=0.3), lambda x: np.clip(x, -1.0, 0.3), ((3, 4), "distinct"), elementwise=True)
 
 
@@ -480,7 +484,7 @@ for _name, _ref in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.is
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Functions of SciPy
+# Special functions
 
 for _name, _ref, _domain in [
     ("i0", special.i0, "real"),
@@ -510,10 +514,19 @@ for _name, _ref, _first in [
     ("gammaincc", special.gammaincc, "positive"),
 ]:
     add(_name, public(f"special.{_name}"), _ref, ((3, 4), _first), ((4,), "positive"), grad=(False, True), tol={"float32": (5e-5, 5e-6)})
-add("airy_derivative", lambda x: ag.engine.scipy_functions.airy_derivative(x), lambda x: special.airy(x)[1], ((3, 4), "real"), elementwise=True)
+add("airy_derivative", lambda x: ag.engine.elementwise.airy_derivative(x), lambda x: special.airy(x)[1], ((3, 4), "real"), elementwise=True)
 add("multigammaln", lambda x: ag.special.multigammaln(x + 2, 3), lambda x: special.multigammaln(x + 2, 3), ((3,), "above"), tol={"float32": (1e-5, 1e-5)})
 add("float_power", public("float_power"), lambda a, b: a**b, ((3, 4), "positive"), ((4,), "real"), dtypes=("float64",))
 add("rsub", public("rsub", alpha=0.5), lambda a, b: b - 0.5 * a, ((3, 4), "real"), ((4,), "real"))
+add("angle", public("angle"), np.angle, ((3, 4), "away"), elementwise=True)
+add("frexp", lambda x: ag.frexp(x)[0], lambda x: np.frexp(x)[0], ((3, 4), "away"))
+for _p in (1, 2, 3.5):
+    add(f"renorm[{_p}]", public("renorm", p=_p, dim=1, maxnorm=1.0),
+        lambda x, p=_p: x * np.minimum(1, 1 / (np.linalg.norm(np.moveaxis(x, 1, 0).reshape(x.shape[1], -1), p, axis=1) + 1e-7))[:, None],
+        ((2, 3, 4), "away"))
+add("gradient[second]", lambda x: ag.gradient(x, dim=1, edge_order=2, spacing=0.5)[0], lambda x: np.gradient(x, 0.5, axis=1, edge_order=2), ((3, 4), "real"))
+add("gradient[coordinates]", lambda x: ag.gradient(x, dim=0, spacing=[x.new_tensor([0.0, 1.0, 3.0, 3.5])])[0],
+    lambda x: np.gradient(x, [0.0, 1.0, 3.0, 3.5], axis=0), ((4, 2), "real"))
 for _name, _ref in [("gcd", np.gcd), ("lcm", np.lcm)]:
     add(_name, public(_name), _ref, ((3, 4), "bits"), ((4,), "bits"), grad=False, dtypes=("int64", "int32"))
 
@@ -774,6 +787,16 @@ add("kron", public("kron"), np.kron, ((2, 3), "real"), ((3, 2), "real"))
 add("cross", public("linalg.cross"), np.cross, ((2, 3), "real"), ((2, 3), "real"))
 add("tensordot", public("tensordot"), np.tensordot, ((2, 3, 2), "real"), ((3, 2, 2), "real"))
 add("trace", public("trace"), np.trace, ((3, 2), "real"))
+add("cdist", public("cdist"), lambda a, b: np.sqrt(((a[:, None] - b) ** 2).sum(-1)), ((3, 2), "real"), ((2, 2), "real"))
+add("cdist[p=1.5]", lambda a, b: ag.cdist(a, b, 1.5), lambda a, b: (np.abs(a[..., None, :] - b[..., None, :, :]) ** 1.5).sum(-1) ** (1 / 1.5),
+    ((2, 2, 3), "real"), ((2, 1, 3), "real"))
+add("cdist[p=inf]", lambda a, b: ag.cdist(a, b, float("inf")), lambda a, b: np.abs(a[:, None] - b).max(-1), ((3, 3), "distinct"), ((2, 3), "distinct"),
+    second=False)
+add("pdist", public("pdist"), lambda a: np.sqrt(((a[:, None] - a) ** 2).sum(-1))[np.triu_indices(len(a), 1)], ((4, 3), "real"))
+add("normalize", public("nn.functional.normalize"), lambda a: a / np.maximum(np.sqrt((a * a).sum(1, keepdims=True)), 1e-12), ((3, 4), "real"))
+add("neighbours[differences]", lambda x: x.diff(), np.diff, ((3, 4), "real"))
+add("neighbours[sums]", lambda x: ag.trapezoid(x, dim=0), lambda x: (x[1:] + x[:-1]).sum(0) / 2, ((3, 4), "real"))
+add("cov[correlations]", public("corrcoef"), np.corrcoef, ((3, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 add("cov", public("cov"), np.cov, ((2, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 for _equation, *_shapes in (
     ("ij,jk->ik", (2, 3), (3, 2)),
@@ -1210,6 +1233,12 @@ def cross_entropy(x, t, reduction="mean", weight=None, ignore_index=-100, label_
     return losses.sum() / (w[safe] * used).sum() if reduction == "mean" else _reduced(losses, reduction)
 
 
+def _nll(x, t, weight, ignore_index, reduction):
+    scale = weight[t] * (t != ignore_index)
+    losses = -scale * np.take_along_axis(x, t[:, None], 1)[:, 0]
+    return losses.sum() / scale.sum() if reduction == "mean" else _reduced(losses, reduction)
+
+
 F = "nn.functional."
 for _r in ("mean", "sum", "none"):
     add(
@@ -1225,6 +1254,21 @@ for _r in ("mean", "sum", "none"):
         lambda a, b, r=_r: _reduced(np.abs(a - b), r),
         ((2, 3), "real"),
         ((2, 3), "real"),
+    )
+    add(
+        f"huber_loss[{_r}]",
+        public(F + "huber_loss", reduction=_r, delta=0.75),
+        lambda a, b, r=_r: _reduced(special.huber(0.75, a - b), r),
+        ((2, 3), "real"),
+        ((2, 3), "real"),
+    )
+    add(
+        f"smooth_l1_loss[{_r}]",
+        public(F + "smooth_l1_loss", reduction=_r, beta=0.25),
+        lambda a, b, r=_r: _reduced(special.huber(0.25, a - b) / 0.25, r),
+        ((2, 3), "real"),
+        ((2, 3), "real"),
+        op="huber_loss",
     )
     add(
         f"binary_cross_entropy[{_r}]",
@@ -1293,6 +1337,16 @@ add(
     grad=(True, False),
 )
 add("cross_entropy[one_row]", public(F + "cross_entropy"), cross_entropy, ((3,), "real"), ((), "class3"))
+for _r in ("mean", "sum", "none"):
+    add(
+        f"nll_loss[{_r}]",
+        lambda x, t, r=_r: ag.nn.functional.nll_loss(x, t, ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), ignore_index=1, reduction=r),
+        functools.partial(_nll, weight=np.array([0.5, 1.0, 2.0]), ignore_index=1, reduction=_r),
+        ((5, 3), "real"),
+        ((5,), "class3"),
+    )
+add("nll_loss[images]", public(F + "nll_loss"), lambda x, t: -np.take_along_axis(x, t[:, None], 1).mean(), ((2, 3, 4), "real"), ((2, 4), "class3"))
+add("cross_entropy[smoothed images]", public(F + "cross_entropy", label_smoothing=0.2), functools.partial(cross_entropy, label_smoothing=0.2), ((2, 3, 4), "real"), ((2, 4), "class3"))
 add("cross_entropy[images]", public(F + "cross_entropy"), cross_entropy, ((2, 3, 4), "real"), ((2, 4), "class3"))
 add(
     "cross_entropy[all]",
@@ -1393,6 +1447,8 @@ add("layer_norm", lambda x, w, b: ag.nn.functional.layer_norm(x, (3, 4), w, b), 
 add("group_norm", lambda x, w, b: ag.nn.functional.group_norm(x, 2, w, b), lambda x, w, b: _normal(x.reshape(3, 2, 2, 3), (2, 3), w.reshape(2, 2, 1), b.reshape(2, 2, 1)).reshape(x.shape), ((3, 4, 3), "real"), ((4,), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
 add("rms_norm", lambda x, w: ag.nn.functional.rms_norm(x, (4,), w, 1e-3), lambda x, w: _normal(x, (1,), w, 0, 1e-3, False), ((5, 4), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
 add("batch_norm", lambda x, w, b: ag.nn.functional.batch_norm(x, None, None, w, b, True), lambda x, w, b: _normal(x, (0, 2), w.reshape(-1, 1), b.reshape(-1, 1)), ((4, 3, 2), "real"), ((3,), "real"), ((3,), "real"), op="normalize_channels", tol=_NORMS)
+add("batch_norm[evaluation]", lambda x, w, b: ag.nn.functional.batch_norm(x, ag.tensor([0.5, 0.0, -1.0], dtype=x.dtype), ag.tensor([1.0, 2.0, 0.5], dtype=x.dtype), w, b), lambda x, w, b: (x - np.array([[0.5], [0.0], [-1.0]])) / np.sqrt(np.array([[1.0], [2.0], [0.5]]) + 1e-5) * w.reshape(-1, 1) + b.reshape(-1, 1), ((4, 3, 2), "real"), ((3,), "real"), ((3,), "real"), op="scale_channels", tol=_NORMS)
+add("batch_norm[evaluation, rows]", lambda x, w, b: ag.nn.functional.batch_norm(x, ag.tensor([0.5, 0.0, -1.0], dtype=x.dtype), ag.tensor([1.0, 2.0, 0.5], dtype=x.dtype), w, b), lambda x, w, b: (x - np.array([0.5, 0.0, -1.0])) / np.sqrt(np.array([1.0, 2.0, 0.5]) + 1e-5) * w + b, ((6, 3), "real"), ((3,), "real"), ((3,), "real"), op="scale_channels", tol=_NORMS)
 add("batch_norm[rows]", lambda x, w, b: ag.nn.functional.batch_norm(x, None, None, w, b, True), lambda x, w, b: _normal(x, (0,), w, b), ((6, 3), "real"), ((3,), "real"), ((3,), "real"), op="normalize_channels", tol=_NORMS)
 
 

@@ -216,7 +216,8 @@ class Shared(nn.Module):
 def test_every_layer_is_here():
     made = [make() for make in LAYERS.values()]
     used = {type(m) for layer in made for m in layer.modules()} | {cls for cls, _, _ in LOSSES.values()} | {nn.Module}
-    everything = {cls for name in nn.__all__ if isinstance(cls := getattr(nn, name), type) and issubclass(cls, nn.Module)}
+    everything = {cls for name in nn.__all__ if isinstance(cls := getattr(nn, name), type) and issubclass(cls, nn.Module)
+                  and not name.startswith("Lazy")}              # which are other layers by the time they are compiled
     assert not everything - used
 
 

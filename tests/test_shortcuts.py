@@ -290,3 +290,13 @@ except AttributeError as e:
     assert "nothing" in str(e)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(("module", "names"), [
+    ("optim", ["SGD", "NAdam", "LBFGS", "swa_utils"]), ("nn", ["Linear", "functional"]), ("linalg", ["norm"]), ("data", ["xor"]),
+    ("autograd", ["grad", "gradcheck", "functional"]), ("utils", ["checkpoint"]), ("nn.utils", ["clip_grad_norm_", "weight_norm"]),
+])
+def test_dir_lists_what_is_not_imported_yet(module, names):
+    """Completion in a shell asks dir() before anything else was asked for."""
+    code = f"import autograd_cy as ag; missing = {set(names)} - set(dir(ag.{module})); assert not missing, missing"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

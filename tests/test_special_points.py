@@ -66,6 +66,7 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("round", lambda x: x.round(), [-0.5, 0.0, 1.5], [0, 0, 0]),
     ("trunc", lambda x: x.trunc(), [-1.0, 0.0, 1.5], [0, 0, 0]),
     ("i0e at 0", lambda x: ag.special.i0e(x), [0.0, -0.0], [0, 0]),
+    ("entr at and below 0", lambda x: ag.special.entr(x), [-1.0, 0.0, -0.0], [0, 0, 0]),
     ("ndtri at 0 and 1", lambda x: ag.special.ndtri(x), [0.0, 0.5, 1.0], [INF, math.sqrt(2 * math.pi), INF]),
     ("nansum", lambda x: x.nansum(), [1.0, NAN, 2.0], [1, 0, 1]),
     ("cumprod with a zero", lambda x: x.cumprod(0), [2.0, 0.0, 3.0], [1, 8, 0]),
@@ -191,6 +192,9 @@ def test_one_input(name, f, values, right, dtype):
 TWO_INPUTS = [  # name, f, a, b, gradients
     ("maximum, ties", lambda a, b: ag.maximum(a, b), [1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [0.5, 0, 1], [0.5, 1, 0]),
     ("minimum, ties", lambda a, b: ag.minimum(a, b), [1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [0.5, 1, 0], [0.5, 0, 1]),
+    ("clamp by a tensor, at the bound and at NaN", lambda a, b: ag.clamp(a, b), [1.0, 2.0, 3.0, NAN, 1.0], [2.0, 2.0, 2.0, 0.0, NAN],
+     [0, 1, 1, 1, 0], [1, 0, 0, 0, 1]),
+    ("clamp by crossed tensors", lambda a, b: ag.clamp(a, b, b - 1), [1.0, 9.0], [2.0, 2.0], [0, 0], [1, 1]),
     ("pow: exponent 0, base 0", lambda a, b: a**b, [0.0, 2.0], [0.0, 0.0], [0, 0], [0, math.log(2)]),
     ("pow: base 0, exponent above 0", lambda a, b: a**b, [0.0, 0.0], [2.0, 1.0], [0, 1], [0, 0]),
     ("pow: base above 0", lambda a, b: a**b, [3.0], [2.0], [6], [9 * math.log(3)]),
@@ -359,6 +363,7 @@ NO_GRADIENT = [  # rows that say of themselves that an input gets no gradient: r
     ("zeta", lambda x: ag.special.zeta(x + 2, ag.tensor([1.0, 2.0], dtype=ag.float64))),
     ("gammainc", lambda x: ag.special.gammainc(x, ag.tensor([1.0, 2.0], dtype=ag.float64))),
     ("gammaincc", lambda x: ag.special.gammaincc(x, ag.tensor([1.0, 2.0], dtype=ag.float64))),
+    ("gamma_density", lambda x: ag.engine.elementwise.gamma_density(x, ag.tensor([1.0, 2.0], dtype=ag.float64))),
 ]
 
 

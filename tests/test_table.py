@@ -19,6 +19,7 @@ from autograd_cy.ops import LOOP_IDS, TABLE
 # Rows that users reach under other names: row -> the samples' operation, or the test that covers it.
 REACHED_BY = {
     "trigamma": "polygamma",
+    "gamma_density": "gammainc",
     "normal_cdf": "gelu",
     "permute": "transpose",
     "slice": "index",
@@ -93,12 +94,11 @@ COMPOSED = {
     "isin",
     "argwhere",
     "ldexp",
-    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "cov", "einsum"),
-    "entr",
-    "ndtr",
+    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "einsum"),
     "spherical_bessel_j0",
     "multigammaln",
     "float_power",
+    *("angle", "frexp", "renorm", "gradient"),
     "rsub",
     "gcd",
     "lcm",
@@ -171,11 +171,11 @@ def test_loop_equals_rule(sample, dtype):
     shapes = [(3, 37)] * len(sample.inputs) if sample.elementwise else None
     loops, rules = run(sample, dtype, shapes, False)[1], run(sample, dtype, shapes, True)[1]
     for a, b in zip(loops, rules, strict=True):
-        if sample.op == "cross_entropy":
+        if sample.op in ("cross_entropy", "nll_loss"):
             eps = np.finfo(dtype).eps
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 8 * eps, 4 * eps, err_msg=sample.name)
             continue
-        if sample.op in ("normalize_rows", "normalize_channels"):
+        if sample.op in ("normalize_rows", "normalize_channels", "scale_channels", "cdist", "pdist"):
             eps = 64 * np.finfo(dtype).eps
             np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), eps, eps, err_msg=sample.name)
             continue

@@ -168,6 +168,7 @@ def created(x):
 
 REPLAYED = {
     "mse_loss": (gradients(F.mse_loss), (X, Y), (Y, X)),
+    "huber_loss": (gradients(lambda x, y: F.huber_loss(x, y, delta=0.5)), (X, Y), (Y, X)),
     "binary_cross_entropy": (gradients(F.binary_cross_entropy), (P, Q), (Q, P), (X, Q)),
     "cross_entropy": (gradients(F.cross_entropy), (X, T), (Y, U), (X, changed(T, 1, -100)), (X, changed(T, slice(None), -100)),
                       (X, changed(T, 3, 9))),

@@ -11,16 +11,14 @@ from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_dense_like, strides_of
+from autograd_cy.engine.arguments cimport axis_of, integer, make_quick, need_tensor, read_dims, read_shape, sizes_from, unmoved
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.node cimport EDGE_WORDS, Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, read_operand, write_number
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport (
-    axis_of, copy_block, integer, made, made_of, make_quick, narrowed, need_tensor, read_dims, read_shape, reshape_to, sizes_from,
-    transposed, unmoved,
-)
+from autograd_cy.engine.shape cimport copy_block, made, made_of, narrowed, reshape_to, transposed
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 
 from autograd_cy.array.errors import ShapeError

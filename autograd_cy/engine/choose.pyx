@@ -7,16 +7,15 @@ from cpython.object cimport PyObject
 from libc.math cimport INFINITY, NAN, isnan
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8
-from autograd_cy.array.layout cimport DENSE
-from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace_with, unary, unary_with
-from autograd_cy.engine.dispatch cimport inplace as binary_
+from autograd_cy.engine.arguments cimport need_tensor
+from autograd_cy.engine.dispatch cimport binary, combined, elementwise, unary, unary_with
+from autograd_cy.engine.inplace cimport inplace as binary_
+from autograd_cy.engine.inplace cimport inplace_with
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport FEW, Operand_, common_dtype, read_operand
+from autograd_cy.engine.operands cimport Operand_, common_dtype, read_operand
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
-from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.array.errors import ArgumentError
@@ -27,6 +26,8 @@ from autograd_cy.engine.shape import convert
 cdef int ADD = row_number("add"), SUB = row_number("sub"), WHERE = row_number("where"), CLAMP = row_number("clamp"), POW = row_number("pow")
 cdef int LOGIT = row_number("logit"), NAN_TO_NUM = row_number("nan_to_num"), PRELU = row_number("prelu"), ISCLOSE = row_number("isclose")
 cdef int POLYGAMMA = row_number("polygamma"), TRIGAMMA = row_number("trigamma"), CELU = row_number("celu")
+cdef int CLAMP_TENSOR = row_number("clamp_tensor")
+cdef object LOWEST = -INFINITY, HIGHEST = INFINITY
 cdef int HARDTANH = row_number("hardtanh"), GELU = row_number("gelu"), GELU_TANH = row_number("gelu_tanh")
 cdef int NORMAL_CDF = row_number("normal_cdf"), ROUND = row_number("round")
 cdef extern from "float.h":
@@ -138,33 +139,24 @@ cdef int check_bounds(object low, object high, str name) except -1:
     return 0
 
 
-cdef bint may_hold_nan(Tensor t) noexcept:
-    cdef double x
-    cdef Py_ssize_t i
-    if t.dtype_ > FLOAT64:
-        return False
-    if t.layout.numel > FEW or not t.layout.flags & DENSE or recording():
-        return True
-    for i in range(t.layout.numel):
-        x = (<const float*> t.data)[i] if t.dtype_ == FLOAT32 else (<const double*> t.data)[i]
-        if isnan(x):
-            return True
-    return False
-
-
-cdef object beyond(object passed, object bound):
-    """Whether a bound is passed, or is NaN, which wins."""
-    return passed | rows.isnan(bound) if is_tensor(<PyObject*> bound) and may_hold_nan(<Tensor> bound) else passed
+cdef inline bint is_float(PyObject* o) noexcept:
+    return is_tensor(o) and (<Tensor> o).dtype_ <= FLOAT64
 
 
 cdef object limited(object input, object min, object max):
     cdef double bounds[2]
-    if is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
-        out = input
-        if min is not None:
-            out = chosen(beyond(out < min, min), min, out)
-        return out if max is None else chosen(beyond(out > max, max), max, out)
-    if need_tensor(input, "clamp").dtype_ > FLOAT64:        # by rows that take integer numbers exactly
+    cdef PyObject* args[3]
+    args[0], args[1], args[2] = <PyObject*> input, <PyObject*> min, <PyObject*> max
+    if is_tensor(args[1]) or is_tensor(args[2]):
+        if not (is_float(args[0]) or is_float(args[1]) or is_float(args[2])):        # by rows that take integer numbers exactly
+            out = input if min is None else chosen(input < min, min, input)
+            return out if max is None else chosen(out > max, max, out)
+        if min is None:
+            args[1] = <PyObject*> LOWEST
+        if max is None:
+            args[2] = <PyObject*> HIGHEST
+        return combined("clamp", elementwise(CLAMP_TENSOR, 3, args, NULL, NO_REDUCTION))
+    if need_tensor(input, "clamp").dtype_ > FLOAT64:
         if whole_bounds(input, min, max, bounds):
             return own(unary_with(CLAMP, <PyObject*> input, bounds))
         out = input if min is None else rows.maximum(input, min)

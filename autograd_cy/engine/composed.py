@@ -1,16 +1,21 @@
-"""Functions that are short expressions of elementwise rows: allclose, ldexp, entr, gcd and their like.
+"""Functions that are short expressions of elementwise rows: allclose, ldexp, gcd and their like.
 
 Relies on elementwise functions, choose.pyx. methods.py makes methods of them, the package's front functions.
 """
 
+import numpy as np
+
+from ..array.dtypes import bool as bool_
+from ..array.dtypes import int32
 from . import elementwise
 from .choose import clamp_, isclose, sub, where
-from .creation import arange, capturing
+from .creation import arange, array_of, capturing, empty, full, ones_like, outside
+from .joins import cat
 from .reduce import norm
 from .shape import sum_to
 from .tensor import Tensor
 
-INF, PI, LOG_PI, SQRT_HALF = float("inf"), 3.141592653589793, 1.1447298858494002, 0.7071067811865476
+PI, LOG_PI = 3.141592653589793, 1.1447298858494002
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -40,16 +45,6 @@ def positive(input: Tensor) -> Tensor:
     if input.dtype.name == "bool":
         raise RuntimeError("positive: the `+` operator is not defined for bool tensors")
     return input
-
-
-def entr(input: Tensor) -> Tensor:
-    """-x log(x), -inf below 0; 0 at 0, where the derivative is taken as 0, too."""
-    return where(input < 0, -INF, 0 - elementwise.xlogy(input, input))
-
-
-def ndtr(input: Tensor) -> Tensor:
-    """The standard normal distribution function: erfc(-x / sqrt(2)) / 2."""
-    return elementwise.erfc(input * -SQRT_HALF) * 0.5
 
 
 def multigammaln(input: Tensor, p: int) -> Tensor:
@@ -105,6 +100,85 @@ def real(input: Tensor) -> Tensor:
     return input
 
 
+def isreal(input: Tensor) -> Tensor:
+    """True everywhere: all tensors are real."""
+    return ones_like(input, dtype=bool_)
+
+
+def angle(input: Tensor) -> Tensor:
+    """The argument of a real number: 0, pi where it is negative, NaN where it is that. The gradient is 0."""
+    return where(input < 0, PI, where(elementwise.isnan(input), input, 0.0))
+
+
+def _exponent(inputs, outputs):
+    array_of(outputs[0])[...] = np.frexp(array_of(inputs[0]))[1]
+
+
+def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+    """(mantissa, exponent), input = mantissa * 2 ** exponent with 0.5 <= |mantissa| < 1; 0, infinities and NaN have the exponent 0.
+
+    The exponent is int32, and a constant to derivatives. Raises RuntimeError for integers.
+    """
+    if not input.is_floating_point():
+        raise RuntimeError(f"frexp: expected a floating-point tensor, got {input.dtype}")
+    exponent = empty(input.shape, dtype=int32)
+    outside(_exponent, [input.detach()], [exponent])
+    half = elementwise.floor_divide(exponent, 2)          # in two steps: 2 ** -exponent of a subnormal number may overflow
+    return (input * elementwise.exp2((-half).to(input.dtype))) * elementwise.exp2((half - exponent).to(input.dtype)), exponent
+
+
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Every slice along dim whose p-norm is above maxnorm, scaled down to it.
+
+    The factor is maxnorm / (norm + 1e-7), as in PyTorch. Raises RuntimeError for fewer than two dimensions, for p not above 0 or
+    maxnorm below 0.
+    """
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if not p > 0 or not maxnorm >= 0:
+        raise RuntimeError(f"renorm: expected p above 0 and maxnorm at least 0, got {p} and {maxnorm}")
+    kept = range(input.ndim)[dim]
+    length = norm(input, p, tuple([d for d in range(input.ndim) if d != kept]), True)
+    return input * where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
+
+
+def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Derivatives of sampled values along dim (default: all), one tensor each: central differences, exact for parabolas, and one-sided
+    ones of `edge_order` at the borders.
+
+    spacing: the distance of neighbours, or for each dim a distance or a tensor of coordinates. Raises RuntimeError for other edge orders
+    than 1 and 2, a dimension with fewer than edge_order + 1 elements, and spacings that do not fit.
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"gradient: edge_order has to be 1 or 2, got {edge_order}")
+    dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    if len(spacings) != len(dims):
+        raise RuntimeError(f"gradient: expected a spacing for each of {len(dims)} dimensions, got {len(spacings)}")
+    input = input if input.is_floating_point() else input * 1.0
+    return tuple([_differences(input.movedim(d, -1), h, edge_order).movedim(-1, d) for d, h in zip(dims, spacings, strict=True)])
+
+
+def _differences(f, spacing, edge_order):
+    """`gradient` along the last dimension."""
+    n = f.shape[-1]
+    if n < edge_order + 1:
+        raise RuntimeError(f"gradient: expected at least edge_order + 1 = {edge_order + 1} elements in each dimension, got shape {f.shape}")
+    if isinstance(spacing, Tensor) and spacing.ndim:
+        if spacing.shape != (n,):
+            raise RuntimeError(f"gradient: expected {n} coordinates, got shape {spacing.shape}")
+        h = spacing[1:] - spacing[:-1]
+    else:
+        h = full((n - 1,), float(spacing), dtype=f.dtype)
+    slopes = (f[..., 1:] - f[..., :-1]) / h
+    a, b = h[:-1], h[1:]
+    parts = [slopes[..., :1], (slopes[..., :-1] * b + slopes[..., 1:] * a) / (a + b), slopes[..., -1:]]
+    if edge_order == 2:                           # the slope of the parabola through the last three points
+        parts[0] = parts[0] + (slopes[..., :1] - slopes[..., 1:2]) * (a / (a + b))[:1]
+        parts[2] = parts[2] + (slopes[..., -1:] - slopes[..., -2:-1]) * (b / (a + b))[-1:]
+    return cat(parts, -1)
+
+
 def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     """The index in each dimension of places counted in row-major order. Raises ValueError for places that are outside of shape."""
     found = []
@@ -156,7 +230,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 
 
 __all__ = [
-    "allclose", "clamp_max_", "clamp_min_", "dist", "entr", "fill_diagonal_",
-    "float_power", "gcd", "lcm", "ldexp", "ldexp_", "multigammaln", "ndtr",
-    "positive", "real", "rsub", "spherical_bessel_j0", "sum_to_size", "unravel_index",
+    "allclose", "angle", "clamp_max_", "clamp_min_", "dist", "fill_diagonal_", "float_power", "frexp", "gcd", "gradient", "isreal",
+    "lcm", "ldexp", "ldexp_", "multigammaln", "positive", "real", "renorm", "rsub", "spherical_bessel_j0", "sum_to_size",
+    "unravel_index",
 ]

@@ -12,7 +12,7 @@ from ..array.errors import ShapeError
 from ..kernels.table import routine_number
 from .gradients import FUNCTIONS
 from .routines import exchanged
-from .rows import make_row, planned
+from .rows import RowPlan, make_row, planned, run_planned
 from .tensor import OPCODES, Tensor
 
 
@@ -25,6 +25,11 @@ def rows_of(**routines):
 
 rows_of(convolution="windows.convolve", convolution_input="windows.convolve_input", convolution_weight="windows.convolve_weight",
         unfold_windows="windows.unfold", fold_windows="windows.fold")
+
+
+def plan_of_windows(row, routine, inputs, geometry, size, single):
+    """A plan of one output, whose attributes are the geometry and its size."""
+    return RowPlan(row, routine, inputs, ((size, -1),), geometry, (), (geometry, size), single=single)
 
 
 # ---- arguments
@@ -95,7 +100,7 @@ def _operands(x, weight, bias, groups, d, name, outputs):
 
 
 def _shapes(x, weight, bias, stride, padding, dilation, groups, d, name):
-    """(whether x has no batch dimension, geometry, size) of a convolution."""
+    """The plan of a convolution."""
     _operands(x, weight, bias, groups, d, name, weight.shape[0] if isinstance(weight, Tensor) and weight.ndim else 0)
     x, single = batched(x, d, name)
     kernel, stride, dilation = weight.shape[2:], sizes(stride, d, name, "stride", 1), sizes(dilation, d, name, "dilation", 1)
@@ -118,15 +123,7 @@ def _shapes(x, weight, bias, stride, padding, dilation, groups, d, name):
         raise ShapeError(f"{name}: Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
                          f"({' x '.join(str(r + 1) for r in reach)}). Kernel size can't be greater than actual input size")
     size = (x.shape[0], weight.shape[0], *[(n - r - 1) // s + 1 for n, r, s in zip(padded, reach, stride, strict=True)])
-    return single, (d, *kernel, *stride, *padding, *dilation, groups), size
-
-
-def _convolved(row, plan, x, weight, bias, *numbers):
-    """The row, of a batch of one where x has no batch dimension."""
-    single, geometry, size = planned(plan, x, weight, bias, *numbers)
-    if not single:
-        return FUNCTIONS[row](x, weight, bias, geometry, size)
-    return FUNCTIONS[row](x.unsqueeze(0), weight, bias, geometry, size).squeeze(0)
+    return plan_of_windows("convolution", "windows.convolve", 3, (d, *kernel, *stride, *padding, *dilation, groups), size, single)
 
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
@@ -135,17 +132,17 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, 
     weight (M, C / groups, K); padding: a number, "valid" (0) or "same" (as long as the input, stride 1). RuntimeError where shapes,
     dtypes or numbers do not fit.
     """
-    return _convolved("convolution", _shapes, input, weight, bias, stride, padding, dilation, groups, 1, "conv1d")
+    return run_planned(_shapes, input, weight, bias, stride, padding, dilation, groups, 1, "conv1d")
 
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
     """As conv1d over two dimensions: input (N, C, H, W) or (C, H, W), weight (M, C / groups, KH, KW)."""
-    return _convolved("convolution", _shapes, input, weight, bias, stride, padding, dilation, groups, 2, "conv2d")
+    return run_planned(_shapes, input, weight, bias, stride, padding, dilation, groups, 2, "conv2d")
 
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
     """As conv1d over three dimensions: input (N, C, D, H, W) or (C, D, H, W), weight (M, C / groups, KD, KH, KW)."""
-    return _convolved("convolution", _shapes, input, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
+    return run_planned(_shapes, input, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
 
 
 def _transposed_shapes(x, weight, bias, stride, padding, output_padding, groups, dilation, d, name):
@@ -166,29 +163,27 @@ def _transposed_shapes(x, weight, bias, stride, padding, output_padding, groups,
         raise ShapeError(f"{name}: Given input size per channel: {list(x.shape[2:])}. Calculated output size per channel: {space}. "
                          f"Output size is too small")
     size = (x.shape[0], weight.shape[1] * groups, *space)
-    return single, (d, *kernel, *stride, *padding, *dilation, groups), size
+    return plan_of_windows("convolution_input", "windows.convolve_input", 3, (d, *kernel, *stride, *padding, *dilation, groups), size,
+                           single)
 
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0, groups: int = 1,
                      dilation=1) -> Tensor:
     """The gradient of conv1d by its input, as an operation: input (N, M, L) or (M, L), weight (M, C / groups, K), result C channels
     of (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1."""
-    return _convolved("convolution_input", _transposed_shapes, input, weight, bias, stride, padding, output_padding, groups,
-                      dilation, 1, "conv_transpose1d")
+    return run_planned(_transposed_shapes, input, weight, bias, stride, padding, output_padding, groups, dilation, 1, "conv_transpose1d")
 
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0, groups: int = 1,
                      dilation=1) -> Tensor:
     """As conv_transpose1d over two dimensions."""
-    return _convolved("convolution_input", _transposed_shapes, input, weight, bias, stride, padding, output_padding, groups,
-                      dilation, 2, "conv_transpose2d")
+    return run_planned(_transposed_shapes, input, weight, bias, stride, padding, output_padding, groups, dilation, 2, "conv_transpose2d")
 
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0, groups: int = 1,
                      dilation=1) -> Tensor:
     """As conv_transpose1d over three dimensions."""
-    return _convolved("convolution_input", _transposed_shapes, input, weight, bias, stride, padding, output_padding, groups,
-                      dilation, 3, "conv_transpose3d")
+    return run_planned(_transposed_shapes, input, weight, bias, stride, padding, output_padding, groups, dilation, 3, "conv_transpose3d")
 
 
 def _patches(size, kernel_size, dilation, padding, stride, name):

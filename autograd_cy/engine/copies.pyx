@@ -13,6 +13,7 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.array.storage cimport (
     CAPTURED, Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
 )
+from autograd_cy.engine.arguments cimport need_tensor
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport SAVED_FLOAT, Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
@@ -21,7 +22,6 @@ from autograd_cy.engine.operands cimport (
 )
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport need_tensor
 from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, is_tensor, operators, tensor_wrap, watch
 from autograd_cy.kernels.table cimport K, escape, recording
 

@@ -15,10 +15,10 @@ from autograd_cy.array.layout cimport (
     Layout, broadcast_strides, layout_contiguous, layout_decref, layout_dense_like, layout_strided, strides_of,
 )
 from autograd_cy.array.storage cimport Storage, storage_foreign
+from autograd_cy.engine.arguments cimport read_shape
 from autograd_cy.engine.node cimport SAVED_FLOAT, SAVED_INT
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, copy_into, default_dtype, write_number
-from autograd_cy.engine.shape cimport read_shape
 from autograd_cy.engine.tensor cimport Tensor, own_buffer, tensor_new, tensor_wrap
 from autograd_cy.kernels.table cimport K, escape, recorder, recording
 

@@ -5,35 +5,16 @@
 from cpython.object cimport PyObject
 
 from autograd_cy.array.layout cimport Layout
-from autograd_cy.engine.node cimport MAX_OPS
-from autograd_cy.engine.tensor cimport Tensor
-
-cdef enum:
-    MAX_INPUTS = 3
-    MAX_RULE_INPUTS = 5
-
-cdef struct OpInfo:
-    int n_inputs
-    int n_attrs
-    int loop                  # id of the forward loop; -1: not elementwise
-    int dloop[MAX_INPUTS]     # id of the derivative loop for each input; -1: none
-    unsigned char identity[MAX_INPUTS]               # the derivative is g itself
-    unsigned int need[MAX_INPUTS]                    # bits of inputs and output that the derivative needs
-    int n_rule_inputs[MAX_INPUTS]
-    signed char rule_inputs[MAX_INPUTS][MAX_RULE_INPUTS]   # of the derivative loop: -1 g, else an input, n_inputs: the output
-    unsigned char direct[6]   # the dtype is computed in as it is
-    unsigned char bool_result
-    unsigned char bool_first  # input 0 is a mask
-    unsigned char careful     # some integers are refused: zero divisors, negative exponents
-
-cdef OpInfo OPS[MAX_OPS]
+from autograd_cy.engine.operands cimport Operand_
 
 cdef object combined(str name, PyObject* result)
 cdef PyObject* unary(int opcode, PyObject* x) except NULL
 cdef PyObject* unary_with(int opcode, PyObject* x, const double* attrs) except NULL
 cdef PyObject* binary(int opcode, PyObject* a, PyObject* b) except NULL
 cdef PyObject* elementwise(int opcode, int n, PyObject** args, const double* attrs, int reduction) except NULL
-cdef PyObject* inplace(int opcode, PyObject* a, PyObject* b) except NULL
-cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* attrs) except NULL
-cdef PyObject* dense_loss(int opcode, Tensor x, Tensor t, int reduction) except NULL
-cdef PyObject* reduction_of_loss(Tensor losses, int reduction) except NULL
+# What the forms in place share.
+cdef Layout* output_layout(int opcode, int n, Operand_* args) except NULL
+cdef int convert_operands(int opcode, int n, Operand_* args, PyObject** kept) except -1
+cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssize_t out_itemsize, Operand_* args, char* numbers,
+              const double* attrs) noexcept
+cdef object owned_tensor(PyObject* o)

@@ -15,6 +15,7 @@ from autograd_cy.array.layout cimport (
     OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand, layout_incref, layout_strided,
     same_shape, strides_of,
 )
+from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, read_shape
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
@@ -22,7 +23,7 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, unpack, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport axis_of, integer, narrowed, need_tensor, read_shape, reshape_to
+from autograd_cy.engine.shape cimport narrowed, reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError
@@ -164,7 +165,7 @@ def take_along_dim(input, indices, dim=None):
     return gathered(t, places, axis, <PyObject*> places)
 
 
-def put(Tensor g, Tensor index, shape, dim):
+def put_back(Tensor g, Tensor index, shape, dim):
     """g added into zeros at index along dim: the gradient of gather."""
     cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Layout* layout = layout_contiguous(read_shape(shape, sizes, "gather"), sizes)

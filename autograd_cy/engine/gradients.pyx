@@ -12,11 +12,11 @@ from autograd_cy.array.layout cimport (
     DENSE, Layout, broadcast_strides, layout_broadcast, layout_contiguous, layout_contiguous_like, layout_decref, layout_incref,
     same_layout, same_shape, shape_tuple, strides_of,
 )
-from autograd_cy.engine.dispatch cimport MAX_RULE_INPUTS, OPS, OpInfo
 from autograd_cy.engine.node cimport (
     CUSTOM, MEAN_REDUCTION, NO_REDUCTION, Node, Saved, attributes_of, node_description, numbers_of, saved_at,
 )
 from autograd_cy.engine.operands cimport GRAIN, broadcasts_to, converted, set_to_zero
+from autograd_cy.engine.read_table cimport MAX_RULE_INPUTS, OPS, OpInfo
 from autograd_cy.engine.record cimport check_version, saved_or_raise, set_history, unpack
 from autograd_cy.engine.tensor cimport Tensor, is_exclusive, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (

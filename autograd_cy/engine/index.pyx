@@ -1,311 +1,48 @@
-# Indexing, read and written: numbers, slices, None, Ellipsis, arrays of integers and masks.
+# Indexing, read and written, by more than numbers and slices: arrays of integers, lists, masks; and take, put, nonzero.
 #
-# Above 500 lines because what reads and what writes share Choice and Plan, and another module would add 40 kB.
+# Relies on array, kernels/index, index_parts, slices, copies, record. Tensor's [] and the rules of the table call it.
 #
-# Relies on array, kernels/index, shape, copies, record. Tensor's [] and the rules of the table call it.
-#
-# An index is first understood for the axes of a tensor (Choice): what numbers and slices leave of each axis, and which have an array.
-# With strides that makes offsets, one for every element of the arrays, and a block of the other axes that stands at each. As in PyTorch
-# the axes of the arrays stand where the arrays do if these are neighbours in what numbers leave, else first (in NumPy a number counts
-# as an array here). A node keeps a Plan: offsets and block for a contiguous tensor of the shape, so that it needs no array of the user's.
-
-import numpy as np
+# An index is first understood for the axes of a tensor (Choice, index_parts.pxd). With strides that makes offsets, one for every element of
+# the arrays, and a block of the other axes that stands at each. A node keeps a Plan: offsets and block for a contiguous tensor of the
+# shape, so that it needs no array of the user's.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, OVERLAPPING, Layout, layout_broadcast, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand,
-    layout_incref, layout_matrix, layout_permute, layout_strided, same_shape, shape_tuple, strides_of,
+    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_dense_like, layout_expand,
+    layout_permute, layout_strided, same_shape, shape_tuple, strides_of,
 )
+from autograd_cy.engine.arguments cimport need_tensor, read_shape
 from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.index_parts cimport A_MASK, Choice, block_of, column, items_of, offsets_of, true_places, understand
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
-from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, wants_grad
+from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, need_tensor, read_shape, unpack_slice, viewed_at
+from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, reshape_to
+from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine.copies import copy_
-from autograd_cy.engine.creation import tensor
 from autograd_cy.engine.gather import scatter_winners
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.shape import expand, reshape
+from autograd_cy.engine.shape import clone, expand, reshape
 
 cdef int INDEX = row_number("index"), INDEX_BACK = row_number("index_back"), INDEX_FILL = row_number("index_fill")
 cdef int INDEX_PUT = row_number("index_put"), INDEX_ACCUMULATE = row_number("index_accumulate")
 
 
 cdef extern from "Python.h":
-    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
     Py_ssize_t PY_SSIZE_T_MAX
-    bint PyIndex_Check(object o) noexcept
-    object PyNumber_Index(object o)
-    PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
 
 
-# ---- numbers and slices
-
-cdef struct Choice:
-    int ndim                          # axes of the result that come from no array, and of each:
-    int axis[MAX_NDIM]                # the axis of the tensor, or -1 where it is inserted
-    Py_ssize_t shape[MAX_NDIM]
-    Py_ssize_t step[MAX_NDIM]
-    Py_ssize_t first[MAX_NDIM]        # for every axis of the tensor: where it begins
-    int arrays                        # how many there are, and of each:
-    PyObject* array[MAX_NDIM]         # an int64 tensor, contiguous; a reference of its own
-    int at[MAX_NDIM]                  # the axis of the tensor, or -1
-    Py_ssize_t size[MAX_NDIM]
-    int position                      # how many of the axes above stand before those of the arrays
-    bint places                       # the one array is made of a mask: its numbers are in range, and nobody else has it
-
-
-cdef int keep_axis(Choice* c, int axis, Py_ssize_t size, Py_ssize_t step, str name) except -1:
-    if c.ndim == MAX_NDIM:
-        raise IndexError(f"{name}: a tensor has at most {MAX_NDIM} dimensions")
-    c.axis[c.ndim], c.shape[c.ndim], c.step[c.ndim] = axis, size, step
-    c.ndim += 1
-    return 0
-
-
-cdef int understand(Choice* c, Tensor x, object items, str name) except -1:
-    """Fills c, whose arrays the caller lets go of."""
-    cdef Py_ssize_t start, stop, step, size, length
-    cdef int axis = 0, named = 0, ndim = x.layout.ndim, i, _skipped
-    c.ndim = c.arrays = c.position = 0
-    c.places = False
-    for item in items:
-        if isinstance(item, Tensor) and (<Tensor> item).dtype_ == BOOL:
-            named += (<Tensor> item).layout.ndim
-        else:
-            named += item is not None and item is not Ellipsis
-    if named > ndim:
-        raise IndexError(f"{name}: {named} indices for a tensor of {ndim} dimensions (shape {x.shape})")
-    for item in items:
-        if item is None:
-            keep_axis(c, -1, 1, 0, name)
-        elif item is Ellipsis:
-            for _skipped in range(ndim - named):
-                c.first[axis] = 0
-                keep_axis(c, axis, x.layout.dims[axis], 1, name)
-                axis += 1
-            named = ndim
-        elif isinstance(item, Tensor):
-            axis += add_arrays(c, x, <Tensor> item, axis, name)
-        else:
-            size = x.layout.dims[axis]
-            if type(item) is slice:
-                unpack_slice(item, &start, &stop, &step)
-                length = PySlice_AdjustIndices(size, &start, &stop, step)
-                keep_axis(c, axis, length, step, name)
-            else:
-                start, length, step = item, 1, 1
-                if not -size <= start < size:
-                    raise IndexError(f"{name}: index {start} is out of range for dim {axis} of size {size}")
-                if start < 0:
-                    start += size
-            c.first[axis] = start if length else 0
-            axis += 1
-    for i in range(axis, ndim):
-        c.first[i] = 0
-        keep_axis(c, i, x.layout.dims[i], 1, name)
-    c.position = max(c.position, 0)
-    if c.arrays:
-        broadcast_arrays(c, name)
-        if (<Tensor> c.array[0]).layout.ndim + c.ndim > MAX_NDIM:
-            raise IndexError(f"{name}: the result has more than {MAX_NDIM} dimensions")
-    return 0
-
-
-cdef Py_ssize_t block_of(Choice* c, int ndim, const Py_ssize_t* strides, Py_ssize_t* block) noexcept:
-    """The strides of the kept axes in a tensor of these strides, and the offset of the first element."""
-    cdef Py_ssize_t start = 0
-    cdef int i
-    for i in range(c.ndim):
-        block[i] = 0 if c.axis[i] < 0 else strides[c.axis[i]] * c.step[i]
-    for i in range(ndim):
-        start += c.first[i] * strides[i]
-    return start
-
-
-# ---- arrays
-
-cdef bint is_basic(object item) except -1:
-    return item is None or item is Ellipsis or type(item) is slice or type(item) is int
-
-
-cdef object normalised(object item, str name):
-    """A number, slice, None or Ellipsis as it is; anything else as an int64 or bool tensor."""
-    cdef Tensor t
-    if is_basic(item):
-        return item
-    if isinstance(item, Tensor):
-        return checked_array(item, True, name)
-    if type(item) is list and (made := integers(item)) is not None:
-        return made
-    if isinstance(item, (bool, np.bool_)):
-        return tensor(bool(item))
-    if isinstance(item, np.integer):
-        return int(item)
-    if isinstance(item, (list, tuple, np.ndarray, range)):
-        t = tensor(item, dtype=None)
-        if t.layout.numel == 0 and not isinstance(item, np.ndarray):
-            t = own(converted(t, INT64))
-    elif PyIndex_Check(item):
-        return PyNumber_Index(item)
-    else:
-        raise IndexError(f"{name}: an index must be an integer, slice, None, Ellipsis or an array of integers or bools, "
-                         f"got {type(item).__name__}")
-    return checked_array(t, False, name)
-
-
-cdef object checked_array(Tensor t, bint given, str name):
-    """A tensor as part of an index; of 0 dimensions: the number in it."""
-    if t.dtype_ <= FLOAT64:
-        raise IndexError(f"{name}: an index must hold integers or bools, got dtype {t.dtype.name}")
-    if t.layout.ndim == 0 and given:
-        escape("an index by a tensor of 0 dimensions")
-    if t.layout.ndim == 0 and t.dtype_ != BOOL:
-        return t.item()
-    return t
-
-
-cdef object integers(list numbers):
-    """A list of nothing but integers as an int64 tensor (in a capture: a constant); else None."""
-    cdef Tensor t
-    cdef Py_ssize_t i, n = len(numbers)
-    cdef Layout* layout
-    for item in numbers:
-        if type(item) is not int:
-            return None
-    layout = layout_contiguous(1, &n)
-    t = own(tensor_new(layout, INT64))
-    layout_decref(layout)
-    for i in range(min(n, len(numbers))):         # making t may have run Python's collector, and that anything
-        (<long long*> t.data)[i] = numbers[i]
-    return t if len(numbers) == n else None
-
-
-cdef Tensor true_places(Tensor x, bint flat, str what):
-    """The positions of the elements that are not 0: int64 (count, ndim), or (count,) in row-major order."""
-    cdef Py_ssize_t size = x.layout.numel, step = 1, n
-    cdef int ndim = 1 if flat else x.layout.ndim
-    cdef const Py_ssize_t* shape = &size if flat and x.layout.ndim != 1 else x.layout.dims
-    cdef const Py_ssize_t* strides = &step if flat and x.layout.ndim != 1 else strides_of(x.layout)
-    cdef Layout* layout
-    cdef Tensor out
-    escape(what)
-    n = K.count_nonzero(x.dtype_, ndim, shape, x.data, strides)
-    layout = layout_contiguous(1, &n) if flat else layout_matrix(n, ndim)
-    out = own(tensor_new(layout, INT64))
-    layout_decref(layout)
-    K.nonzero(x.dtype_, ndim, shape, x.data, strides, <long long*> out.data)
-    return out
-
-
-cdef Tensor column(Tensor rows, int i):
-    """A column of a matrix, contiguous."""
-    return own(contiguous_of(own(tensor_alias(rows, layout_strided(1, rows.layout.dims, strides_of(rows.layout)),
-                                              rows.data + i * itemsize_of(rows.dtype_)))))
-
-
-cdef str A_MASK = "an index by a mask, whose result has as many elements as the mask is true"
-
-
-cdef int add_array(Choice* c, Tensor array, int axis, Py_ssize_t size, str name) except -1:
-    if c.arrays == MAX_NDIM:                      # of True and False, which stand for no axis, there may be any number
-        raise IndexError(f"{name}: an index has at most {MAX_NDIM} arrays")
-    if c.arrays == 0:
-        c.position = c.ndim
-    elif c.position != c.ndim:                    # something stands between them
-        c.position = -1
-    Py_INCREF(array)
-    c.array[c.arrays], c.at[c.arrays], c.size[c.arrays] = <PyObject*> array, axis, size
-    c.arrays += 1
-    c.places = False
-    return 0
-
-
-cdef int add_arrays(Choice* c, Tensor x, Tensor item, int axis, str name) except -1:
-    """An array of integers, or what a mask is as such; the number of axes that it stands for."""
-    cdef int n = item.layout.ndim, i
-    cdef bint as_one
-    if item.dtype_ != BOOL:
-        c.first[axis] = 0
-        if item.dtype_ != INT64 or not item.layout.flags & CONTIGUOUS:
-            item = own(contiguous_of(own(converted(item, INT64))))
-        add_array(c, item, axis, x.layout.dims[axis], name)
-        return 1
-    if n == 0:                                    # x[True], x[False]: a new axis of size 1 or 0
-        add_array(c, tensor([0] if item.data[0] else [], dtype="int64"), -1, 1, name)
-        return 0
-    for i in range(n):
-        c.first[axis + i] = 0
-        if item.layout.dims[i] != x.layout.dims[axis + i]:
-            raise IndexError(f"{name}: a mask of shape {item.shape} does not fit the dims {x.shape[axis:axis + n]} of a tensor of shape "
-                             f"{x.shape}")
-    as_one = n == 1 or x.layout.flags & item.layout.flags & CONTIGUOUS
-    rows = true_places(item, as_one, A_MASK)
-    if as_one:
-        add_array(c, rows, axis + n - 1, item.layout.numel, name)
-        c.places = c.arrays == 1
-    else:
-        for i in range(n):
-            add_array(c, column(rows, i), axis + i, item.layout.dims[i], name)
-    return n
-
-
-cdef int broadcast_arrays(Choice* c, str name) except -1:
-    """All of one shape."""
-    cdef Layout* layout = (<Tensor> c.array[0]).layout
-    cdef Layout* wider
-    cdef Tensor a
-    cdef int i
-    layout_incref(layout)
-    for i in range(1, c.arrays):
-        a = <Tensor> c.array[i]
-        if same_shape(layout, a.layout):
-            continue
-        wider = layout_broadcast(layout, a.layout)
-        layout_decref(layout)
-        layout = wider
-        if layout == NULL:
-            shapes = [str((<Tensor> c.array[i]).shape) for i in range(c.arrays)]
-            raise IndexError(f"{name}: index arrays of shapes {' and '.join(shapes)} do not broadcast against each other")
-    for i in range(c.arrays):
-        a = <Tensor> c.array[i]
-        if not same_shape(layout, a.layout):
-            c.array[i] = contiguous_of(own(tensor_alias(a, layout_expand(a.layout, layout.ndim, layout.dims), a.data)))
-            Py_DECREF(a)
-    layout_decref(layout)
-    return 0
-
-
-cdef Tensor offsets_of(Choice* c, const Py_ssize_t* strides, str name):
-    """Offsets into memory of these strides for every element of the arrays; IndexError where one is out of range."""
-    cdef const long long* numbers[MAX_NDIM]
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef Tensor offsets
-    cdef Py_ssize_t bad
-    cdef int k
-    for k in range(c.arrays):
-        numbers[k] = <const long long*> (<Tensor> c.array[k]).data
-        steps[k] = 0 if c.at[k] < 0 else strides[c.at[k]]
-    if c.places and steps[0] == 1:
-        return <Tensor> c.array[0]
-    offsets = own(tensor_new((<Tensor> c.array[0]).layout, INT64))
-    bad = K.index_offsets(offsets.layout.numel, c.arrays, numbers, c.size, steps, <Py_ssize_t*> offsets.data)
-    if bad >= 0:
-        for k in range(c.arrays):
-            if not -c.size[k] <= numbers[k][bad] < c.size[k]:
-                raise IndexError(f"{name}: index {numbers[k][bad]} is out of range for dim {c.at[k]} of size {c.size[k]}")
-    return offsets
-
+# ---- what is chosen
 
 cdef class Plan:
     """What an index chooses of a contiguous tensor; private to the operation, so never changed."""
@@ -503,52 +240,13 @@ def index_winners(Tensor x, Plan plan):
 
 # ---- []
 
-cdef object items_of(object index, str name, bint* arrays):
-    """The parts of an index, normalised; whether there are arrays among them."""
-    cdef tuple items = index if isinstance(index, tuple) else (index,)
-    cdef list changed = None
-    cdef int dots = 0, i = 0
-    arrays[0] = False
-    for item in items:
-        if not is_basic(item):
-            made = normalised(item, name)
-            if made is not item:
-                changed = list(items) if changed is None else changed
-                changed[i] = made
-            arrays[0] |= isinstance(made, Tensor)
-        dots += item is Ellipsis
-        i += 1
-    if dots > 1:
-        raise IndexError(f"{name}: an index has at most one Ellipsis")
-    return items if changed is None else changed
-
-
-cdef object basic(Tensor t, object items, str name):
-    """A view by numbers, slices, None and Ellipsis, a tuple or list of them, or one; Python's None where there is something else."""
-    cdef PyObject* one = <PyObject*> items
-    if type(items) is list:
-        items = tuple(items)                      # reading a slice may run code that changes a list
-    if type(items) is tuple:
-        return viewed_at(t, PySequence_Fast_ITEMS(<PyObject*> items), len(items), name)
-    return viewed_at(t, &one, 1, name)
-
-
-cdef PyObject* getitem(PyObject* x, PyObject* index_) except NULL:
+cdef PyObject* getitem_any(PyObject* x, PyObject* index_) except NULL:
     cdef Tensor t = <Tensor> x
-    cdef object given = <object> index_
-    cdef object result = None
-    if type(given) is not list:
-        result = basic(t, given, "index")
-    if result is None:
-        result = getitem_any(t, given)
+    cdef bint arrays
+    cdef object items = items_of(<object> index_, "index", &arrays)
+    cdef object result = read_at(t, t, items, "index") if arrays else viewed_by(t, items, "index")
     Py_INCREF(result)
     return <PyObject*> result
-
-
-cdef object getitem_any(Tensor t, object given):
-    cdef bint arrays
-    cdef object items = items_of(given, "index", &arrays)
-    return read_at(t, t, items, "index") if arrays else basic(t, items, "index")
 
 
 cdef object read_at(Tensor t, Tensor memory, object items, str name):
@@ -594,11 +292,11 @@ cdef int assign(Tensor t, object index, object value, bint adds, str name) excep
     cdef bint arrays
     cdef object items
     refuse_inplace(t, name)
-    view = basic(t, index, name) if type(index) is not list else None
+    view = viewed_by(t, index, name) if type(index) is not list else None
     if view is None:
         items = items_of(index, name, &arrays)
         if not arrays:
-            view = basic(t, items, name)
+            view = viewed_by(t, items, name)
     if view is not None:
         v = without_leading_ones(v, (<Tensor> view).layout.ndim)
         if adds:
@@ -606,38 +304,57 @@ cdef int assign(Tensor t, object index, object value, bint adds, str name) excep
         else:
             copy_(view, v)
         return 0
-    if t.layout.flags & OVERLAPPING:
-        raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
+    refuse_overlap(t, name)
     if recording() and not adds and fits_mask(t, items, v):
         t.copy_(FUNCTIONS["where"](reshape(items[0], (*items[0].shape, *[1] * (t.layout.ndim - items[0].ndim))), v, t))
         return 0
     return write_at(t, t, items, v, adds, name)
 
 
-cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, str name) except -1:
-    """memory[items] = v, or += v, where `memory` is t itself, or t in one dimension."""
-    cdef bint keeps = (wants_grad(v) or wants_grad(t)) and t.dtype_ <= FLOAT64 and grad_enabled()
+cdef int refuse_overlap(Tensor t, str name) except -1:
+    if t.layout.flags & OVERLAPPING:
+        raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
+    return 0
+
+
+cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, str name, Tensor of=None) except -1:
+    """memory[items] = v, or += v, where `memory` is t itself, or t in one dimension; `of`: what t is a new copy of, without its history."""
+    cdef Tensor before = t if of is None else of
+    cdef bint keeps = (wants_grad(v) or wants_grad(before)) and t.dtype_ <= FLOAT64 and grad_enabled()
     cdef PyObject* node
     cdef Plan plan = choose(memory, items, v, adds, keeps, NULL, name)
     t.storage.version += 1
     if keeps:
         v = without_leading_ones(v, plan.block.ndim + plan.offsets.layout.ndim)      # its gradient has no place for them
         node = node_new(INDEX_ACCUMULATE if adds else INDEX_PUT, 2, 0)
-        set_edge(&(<Node> node).edges[0], t)
+        set_edge(&(<Node> node).edges[0], before)
         set_edge(&(<Node> node).edges[1], v)
         attrs = (plan,)
         Py_INCREF(attrs)
         (<Node> node).attrs = <PyObject*> attrs
         remember_line(<Node> node)
-        rewrite_history(t, node)
+        if of is None:
+            rewrite_history(t, node)
+        else:
+            set_history(<PyObject*> t, node, 0)
     return 0
 
 
-cdef bint has_none(object items):
-    for i in items:
-        if i is None:
-            return True
-    return False
+cdef Tensor copied_as_clone(Tensor x):
+    """As clone(), without history."""
+    cdef Layout* layout = layout_dense_like(x.layout)
+    out = own(copy_of(x, layout))
+    layout_decref(layout)
+    return out
+
+
+cdef tuple whole_for_none(tuple indices):
+    """None among the indices stands for all of an axis."""
+    cdef Py_ssize_t k
+    for k in range(len(indices)):
+        if indices[k] is None:
+            return tuple([slice(None) if i is None else i for i in indices])
+    return indices
 
 
 def index_put_(input, indices, values, accumulate=False):
@@ -647,13 +364,26 @@ def index_put_(input, indices, values, accumulate=False):
     """
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices must be a tuple of tensors, got {type(indices).__name__}")
-    if has_none(indices):
-        indices = [slice(None) if i is None else i for i in indices]
-    assign(need_tensor(input, "index_put_"), tuple(indices), values, bool(accumulate), "index_put_")
+    assign(need_tensor(input, "index_put_"), whole_for_none(tuple(indices)), values, bool(accumulate), "index_put_")
     return input
 
 
-operators.getitem = getitem
+def index_put(input, indices, values, accumulate=False):
+    """A copy of input with input[indices] = values, or with accumulate += values, to which duplicates add up."""
+    cdef Tensor x = need_tensor(input, "index_put"), out
+    cdef bint adds = accumulate, arrays
+    if recording() or type(indices) is not tuple:
+        return index_put_(clone(x), indices, values, adds)
+    value = own(as_operand_tensor(<PyObject*> values, x.dtype_))
+    items = items_of(whole_for_none(indices), "index_put", &arrays)
+    if not arrays:
+        return index_put_(clone(x), indices, value, adds)
+    out = copied_as_clone(x)
+    write_at(out, out, items, <Tensor> value, adds, "index_put", x)
+    return out
+
+
+operators.getitem_any = getitem_any
 operators.setitem = setitem
 
 
@@ -672,23 +402,35 @@ def take(input, index):
     return read_at(t, in_one_dimension(t), places_of(index, "take"), "take")
 
 
-def put_(self, index, source, accumulate=False):
-    """In place: the elements of source at places counted in row-major order, or with accumulate added to what is there."""
-    cdef bint adds = accumulate
-    cdef Tensor t = need_tensor(self, "put_"), v = need_tensor(source, "put_"), places
-    cdef tuple items = places_of(index, "put_")
+cdef object put_into(Tensor t, object index, object source, bint adds, str name, Tensor of=None):
+    """t, contiguous, with the elements of source; `of`: what t is a new copy of."""
+    cdef Tensor v = need_tensor(source, name), places
+    cdef tuple items = places_of(index, name)
     places = items[0]
     if places.layout.numel != v.layout.numel:
-        raise RuntimeError(f"put_: expected as many places as elements, got shapes {index.shape} and {v.shape}")
+        raise RuntimeError(f"{name}: expected as many places as elements, got shapes {index.shape} and {v.shape}")
     if v.dtype_ != t.dtype_:
-        raise RuntimeError(f"put_: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
-    if not t.layout.flags & CONTIGUOUS:
-        return t.copy_(put_(contiguous(t), index, source, accumulate))
-    refuse_inplace(t, "put_")
+        raise RuntimeError(f"{name}: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
     if not same_shape(v.layout, places.layout):
         v = reshape(v, index.shape)
-    write_at(t, in_one_dimension(t), items, v, adds, "put_")
-    return self
+    write_at(t, in_one_dimension(t), items, v, adds, name, of)
+    return t
+
+
+def put_(self, index, source, accumulate=False):
+    """In place: the elements of source at places counted in row-major order, or with accumulate added to what is there."""
+    cdef Tensor t = need_tensor(self, "put_")
+    cdef bint adds = accumulate
+    refuse_inplace(t, "put_")
+    if not t.layout.flags & CONTIGUOUS:
+        return t.copy_(put(t, index, source, adds))
+    return put_into(t, index, source, adds, "put_")
+
+
+def put(input, index, source, accumulate=False):
+    """input with the elements of source at places counted in row-major order."""
+    cdef Tensor t = need_tensor(input, "put")
+    return put_into(own(copy_like(t)), index, source, accumulate, "put", t)
 
 
 cdef Tensor mask_of(object given, str name):
@@ -707,27 +449,43 @@ def masked_select(input, mask):
     return read_at(t, t, (m,), "masked_select")
 
 
-def masked_scatter_(self, mask, source):
-    """In place: the elements where mask is true become the first elements of source, one after the other.
-
-    Raises RuntimeError where source has fewer elements than mask is true.
-    """
-    cdef Tensor t = need_tensor(self, "masked_scatter_"), m = mask_of(mask, "masked_scatter_"), v = need_tensor(source, "masked_scatter_")
+cdef object masked_into(Tensor t, object mask, object source, str name, Tensor of=None):
+    cdef Tensor m = mask_of(mask, name), v = need_tensor(source, name)
     cdef Py_ssize_t count
     if v.dtype_ != t.dtype_:
-        raise RuntimeError(f"masked_scatter_: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
+        raise RuntimeError(f"{name}: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
     if not same_shape(m.layout, t.layout):
         m = expand(m, t.shape)
     escape(A_MASK)
     count = K.count_nonzero(BOOL, m.layout.ndim, m.layout.dims, m.data, strides_of(m.layout))
     if count > v.layout.numel:
-        raise RuntimeError(f"masked_scatter_: the mask is true at {count} elements, but source has {v.layout.numel}")
+        raise RuntimeError(f"{name}: the mask is true at {count} elements, but source has {v.layout.numel}")
     if v.layout.ndim != 1:
-        v = reshape(v, -1)
+        v = reshape_to(v, 1, &v.layout.numel)
     if v.layout.numel != count:
         v = narrowed(v, 0, 0, count)
-    assign(t, m, v, False, "masked_scatter_")
-    return self
+    write_at(t, t, (m,), v, False, name, of)
+    return t
+
+
+def masked_scatter_(self, mask, source):
+    """In place: the elements where mask is true become the first elements of source, one after the other.
+
+    Raises RuntimeError where source has fewer elements than mask is true.
+    """
+    cdef Tensor t = need_tensor(self, "masked_scatter_")
+    refuse_inplace(t, "masked_scatter_")
+    refuse_overlap(t, "masked_scatter_")
+    return masked_into(t, mask, source, "masked_scatter_")
+
+
+def masked_scatter(input, mask, source):
+    """input in which the elements where mask is true are the first elements of source, one after the other."""
+    cdef Tensor t = need_tensor(input, "masked_scatter"), m = mask_of(mask, "masked_scatter")
+    if not same_shape(t.layout, m.layout):
+        from autograd_cy.engine.joins import broadcast_tensors
+        t = broadcast_tensors(t, m)[0]
+    return masked_into(own(copy_like(t)) if t.layout.flags & OVERLAPPING else copied_as_clone(t), m, source, "masked_scatter", t)
 
 
 def nonzero(x, *, as_tuple=False):

@@ -8,8 +8,7 @@ from .arrange import need_tensor
 from .choose import where
 from .gradients import FUNCTIONS
 from .index import index as index_rows
-from .index import index_put_, index_winners, masked_scatter_, put_
-from .joins import broadcast_tensors
+from .index import index_winners
 from .modes import no_grad
 
 
@@ -116,25 +115,6 @@ def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
     exclusive = where(zero, where(one, product, where(two, product * (theirs - v), 0)),
                       where(one, product / others * theirs, where(elementwise.eq(zeros, 0), product / others, 0)))
     return gather.gather(g, dim, index) * exclusive
-
-
-# ---- by places in row-major order, by tuples of arrays, by masks
-
-def put(input, index, source, accumulate=False):
-    """input with the elements of source at places counted in row-major order."""
-    return put_(shape.clone(input), index, source, accumulate)
-
-
-def index_put(input, indices, values, accumulate=False):
-    """A copy of input with input[indices] = values, or with accumulate += values, to which duplicates add up."""
-    return index_put_(shape.clone(input), indices, values, accumulate)
-
-
-def masked_scatter(input, mask, source):
-    """input in which the elements where mask is true are the first elements of source, one after the other."""
-    if input.shape != mask.shape:
-        input = broadcast_tensors(input, mask)[0]
-    return masked_scatter_(shape.contiguous_tensor(input) if input.numel() and 0 in input.stride() else shape.clone(input), mask, source)
 
 
 # ---- embedding

@@ -11,13 +11,14 @@ from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, shape_tuple, strides_of,
 )
+from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, unmoved
 from autograd_cy.engine.gradients cimport backwards, fit
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
 from autograd_cy.engine.operands cimport copy_elements, promote
 from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport axis_of, expanded, integer, made, narrowed, need_tensor, reshape_to, unmoved, zeros_of
+from autograd_cy.engine.shape cimport expanded, made, narrowed, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, operators, tensor_alias
 
 from autograd_cy.array.errors import ShapeError

@@ -5,28 +5,37 @@
 import warnings
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.math cimport NAN
+from libc.stdint cimport uintptr_t
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64
-from autograd_cy.array.layout cimport DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, same_layout, same_shape
-from autograd_cy.engine.dispatch cimport dense_loss, elementwise
-from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION
+from autograd_cy.array.layout cimport (
+    DENSE, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_scalar, same_layout, same_shape,
+)
+from autograd_cy.engine.arguments cimport need_tensor
+from autograd_cy.engine.dense cimport dense_loss
+from autograd_cy.engine.dispatch cimport elementwise
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.node cimport MEAN_REDUCTION, NO_REDUCTION, SUM_REDUCTION, Node
 from autograd_cy.engine.object cimport KNOWN_PLACES, Known, attribute_at, own
-from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, number_tensor
-from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport need_tensor
+from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, copy_of, number_tensor
+from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K
 
-from autograd_cy.array.errors import ArgumentError, ShapeError
+from autograd_cy.array.errors import ArgumentError, BoundsError, ShapeError
 from autograd_cy.engine.elementwise import exp
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.reduce import log_softmax, mean, sum
-from autograd_cy.engine.shape import movedim, reshape, unsqueeze
+from autograd_cy.engine.shape import reshape, unsqueeze
+from autograd_cy.kernels.table import ERRORS
 
-cdef int MSE = row_number("mse_loss"), L1 = row_number("l1_loss"), BCE = row_number("binary_cross_entropy")
-cdef int BCE_LOGITS = row_number("binary_cross_entropy_with_logits"), CROSS_ENTROPY = row_number("cross_entropy")
+cdef int MSE = row_number("mse_loss"), L1 = row_number("l1_loss"), HUBER = row_number("huber_loss")
+cdef int BCE = row_number("binary_cross_entropy"), BCE_LOGITS = row_number("binary_cross_entropy_with_logits")
+cdef int CROSS_ENTROPY = row_number("cross_entropy"), NLL = row_number("nll_loss")
+cdef int ENTROPY = routine_of("rows.cross_entropy"), ENTROPY_BACK = routine_of("rows.cross_entropy_back")
 
 
 cdef int reduction_code(object reduction, str name) except -1:
@@ -45,7 +54,7 @@ cdef object reduce_loss(object losses, int reduction):
     return mean(losses) if reduction == MEAN_REDUCTION else sum(losses)
 
 
-cdef object pair_loss(int opcode, object x, object target, int reduction, str name, bint strict):
+cdef object pair_loss(int opcode, object x, object target, int reduction, str name, bint strict, const double* attrs=NULL):
     cdef PyObject* args[2]
     cdef Layout* layout
     if not is_tensor(<PyObject*> x) or not is_tensor(<PyObject*> target):
@@ -59,12 +68,12 @@ cdef object pair_loss(int opcode, object x, object target, int reduction, str na
         layout_decref(layout)
         warnings.warn(f"{name}: the target has shape {target.shape} and the input {x.shape}; they are broadcast, which is seldom meant",
                       stacklevel=2)
-    if reduction != NO_REDUCTION and same_layout((<Tensor> x).layout, (<Tensor> target).layout) \
+    if reduction != NO_REDUCTION and attrs == NULL and same_layout((<Tensor> x).layout, (<Tensor> target).layout) \
             and (<Tensor> x).layout.flags & DENSE and (<Tensor> x).dtype_ == (<Tensor> target).dtype_ and (<Tensor> x).dtype_ <= FLOAT64 \
             and (<Tensor> x).layout.numel < GRAIN:
         return own(dense_loss(opcode, <Tensor> x, <Tensor> target, reduction))
     args[0], args[1] = <PyObject*> x, <PyObject*> target
-    return own(elementwise(opcode, 2, args, NULL, reduction))
+    return own(elementwise(opcode, 2, args, attrs, reduction))
 
 
 def mse_loss(input, target, reduction="mean"):
@@ -83,6 +92,36 @@ def mse_loss_of(self, input, target):
 def l1_loss(input, target, reduction="mean"):
     """The mean (or "sum", or "none") of |input - target|."""
     return pair_loss(L1, input, target, reduction_code(reduction, "l1_loss"), "l1_loss", False)
+
+
+def huber_loss(input, target, reduction="mean", double delta=1.0, weight=None):
+    """d ** 2 / 2 where d = |input - target| <= delta, delta (d - delta / 2) elsewhere; mean, "sum" or "none".
+
+    Raises RuntimeError for delta <= 0, ValueError where weight has another shape than the input.
+    """
+    cdef double[2] attrs = [delta, 1]
+    cdef int code = reduction_code(reduction, "huber_loss")
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    losses = pair_loss(HUBER, input, target, code if weight is None else NO_REDUCTION, "huber_loss", False, attrs)
+    if weight is None:
+        return losses
+    if weight.shape != input.shape:
+        raise ShapeError("Weights and input must have the same size.")
+    return reduce_loss(losses * weight, code)
+
+
+def smooth_l1_loss(input, target, reduction="mean", double beta=1.0):
+    """d ** 2 / (2 beta) where d = |input - target| < beta, d - beta / 2 elsewhere; mean, "sum" or "none".
+
+    Raises RuntimeError for beta < 0; beta = 0 (below 1e-38 is as good as that): l1_loss.
+    """
+    cdef double[2] attrs = [beta, 1 / beta]
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta < 1e-38:
+        return l1_loss(input, target, reduction)
+    return pair_loss(HUBER, input, target, reduction_code(reduction, "smooth_l1_loss"), "smooth_l1_loss", False, attrs)
 
 
 def binary_cross_entropy(input, target, weight=None, reduction="mean"):
@@ -133,7 +172,7 @@ def cross_entropy(input, target, weight=None, long long ignore_index=-100, reduc
     Raises ValueError where shapes do not fit, IndexError where a target is no class.
     """
     cdef int code = reduction_code(reduction, "cross_entropy"), i
-    cdef Tensor x = float_tensor(input)
+    cdef Tensor x = float_tensor(input, "cross_entropy")
     cdef Tensor t = <Tensor?> target
     cdef bint fits
     if weight is not None:
@@ -151,65 +190,119 @@ def cross_entropy(input, target, weight=None, long long ignore_index=-100, reduc
         fits = fits and t.layout.dims[i] == x.layout.dims[i + 1 if i else 0]
     if not fits:
         raise ShapeError(f"cross_entropy: class targets of shape {t.shape} do not fit an input of shape {x.shape}")
-    rows, flat = x, t
-    if x.layout.ndim > 2:
-        rows = reshape(movedim(x, 1, -1), (t.layout.numel, x.layout.dims[1]))
-    elif x.layout.ndim == 1:
-        rows = unsqueeze(x, 0)
-    if t.layout.ndim != 1:
-        flat = reshape(t, (-1,))
-    losses, counted = row_losses(rows, flat, weight, ignore_index, label_smoothing, code == MEAN_REDUCTION)
-    if code == NO_REDUCTION:
-        return losses if t.layout.ndim == 1 else reshape(losses, t.shape)
-    total = sum(losses)
-    return total if code == SUM_REDUCTION else total / counted
+    return losses_of_classes(CROSS_ENTROPY, x, t, weight, ignore_index, reduction, code, label_smoothing)
 
 
-cdef Tensor float_tensor(object x):
+def nll_loss(input, target, weight=None, long long ignore_index=-100, reduction="mean"):
+    """-weight[t] * input[..., t]: the cross entropy of what are logarithms already; int64 targets, the rest as in cross_entropy.
+
+    The mean divides by the sum of the weights of the targets that count, as in PyTorch: NaN when none does.
+    Raises ValueError where shapes do not fit, TypeError for other targets, IndexError where a target is neither a class nor ignore_index.
+    """
+    cdef int code = reduction_code(reduction, "nll_loss"), i
+    cdef Tensor x = float_tensor(input, "nll_loss"), t = need_tensor(target, "nll_loss")
+    cdef int ndim = x.layout.ndim
+    cdef bint fits = t.layout.ndim == ndim - 1 or ndim == 1 and t.layout.ndim == 1 and t.layout.numel == 1
+    if t.dtype_ != INT64:
+        raise TypeError(f"nll_loss expects int64 targets, got {target.dtype}")
+    if ndim == 0:
+        raise ShapeError("nll_loss expects input of shape (C,), (N, C) or (N, C, d1, ...), got a 0-d tensor")
+    for i in range(ndim - 1 if fits else 0):
+        fits = fits and t.layout.dims[i] == x.layout.dims[i + 1 if i else 0]
+    if not fits:
+        raise ShapeError(f"nll_loss expects targets of shape {x.shape[:1] + x.shape[2:] if ndim > 1 else ()} for input of shape "
+                         f"{x.shape}, got {t.shape}")
+    i = 1 if ndim > 1 else 0
+    if weight is not None and (<Tensor?> weight).shape != (x.layout.dims[i],):
+        raise ShapeError(f"nll_loss expects weight of shape {(x.layout.dims[i],)}, got {weight.shape}")
+    return losses_of_classes(NLL, x, t, weight, ignore_index, reduction, code, 0)
+
+
+cdef Tensor float_tensor(object x, str name):
     if not isinstance(x, Tensor):
-        raise TypeError(f"cross_entropy: expected a Tensor, got {type(x).__name__}")
+        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
     if (<Tensor> x).dtype_ > FLOAT64:
-        raise RuntimeError(f"cross_entropy: the input must be floating point, got {x.dtype.name}")
+        raise RuntimeError(f"{name}: the input must be floating point, got {x.dtype.name}")
     return x
 
 
-cdef tuple row_losses(Tensor x, Tensor target, object weight, long long ignore_index, double smoothing, bint count):
-    """Losses of the rows of x (N, C), and what their mean divides by (None unless `count`)."""
-    cdef Py_ssize_t rows = x.layout.dims[0]
-    cdef Py_ssize_t cols = x.layout.dims[1]
-    cdef Py_ssize_t shape[1]
-    cdef Py_ssize_t bad
-    cdef Tensor values = own(contiguous_of(x))
-    cdef Tensor classes = own(contiguous_of(own(converted(target, INT64))))
-    cdef Tensor weights = None
-    cdef Tensor prob
-    cdef Tensor losses
-    cdef Tensor counted = None
+cdef void sizes_of_classes(Layout* a, Py_ssize_t* ints) noexcept:
+    """(outer, classes, step) of the input, as kernels/rows has it."""
+    cdef int i, c = 1 if a.ndim > 1 else 0
+    ints[0], ints[1], ints[2] = a.dims[0] if c else 1, a.dims[c], 1
+    for i in range(2, a.ndim):
+        ints[2] *= a.dims[i]
+
+
+cdef object losses_of_classes(int opcode, Tensor x, Tensor target, object weight, long long ignore_index, object reduction, int code,
+                              double smoothing):
+    """The row: what fits was checked."""
+    cdef Tensor values = own(contiguous_of(x)), classes = own(contiguous_of(own(converted(target, INT64))))
+    cdef Tensor weights = None, prob = None, counted = own(number_tensor(0, x.dtype_)), out
     cdef Layout* layout
+    cdef PyObject* arrays[6]
     cdef PyObject* inputs[1]
-    if classes.storage == target.storage:
-        classes = classes.clone()               # the node keeps targets of its own
+    cdef Py_ssize_t ints[5]
     if weight is not None:
         weights = own(contiguous_of(own(converted(weight, x.dtype_))))
-    prob = own(tensor_new(values.layout, x.dtype_))
-    shape[0] = rows
-    layout = layout_contiguous(1, shape)
-    losses = own(tensor_new(layout, x.dtype_))
+        if weights.needs_grad:
+            raise RuntimeError("cross_entropy, nll_loss: the derivative for 'weight' is not implemented; detach() it")
+    layout = layout_scalar() if code != NO_REDUCTION or x.layout.ndim == 1 else layout_contiguous(target.layout.ndim, target.layout.dims)
+    out = own(tensor_new(layout, x.dtype_))
     layout_decref(layout)
-    if count:
-        counted = own(number_tensor(0, x.dtype_))
-    bad = K.cross_entropy(x.dtype_, rows, cols, values.data, <const long long*> classes.data,
-                          weights.data if weights is not None else NULL, ignore_index, smoothing, prob.data, losses.data,
-                          counted.data if count else NULL)
-    if bad >= 0:
-        raise IndexError(f"cross_entropy: target {(<long long*> classes.data)[bad]} of row {bad} is not a class: there are {cols} "
-                         f"classes, and ignore_index is {ignore_index}")
+    if opcode == CROSS_ENTROPY:
+        prob = own(tensor_new(values.layout, x.dtype_))
+    sizes_of_classes(x.layout, ints)
+    ints[3], ints[4] = ignore_index, code
+    arrays[0], arrays[1], arrays[3], arrays[4] = <PyObject*> out, <PyObject*> counted, <PyObject*> values, <PyObject*> classes
+    arrays[2], arrays[5] = <PyObject*> prob if prob is not None else NULL, <PyObject*> weights if weights is not None else NULL
+    run_routine(ENTROPY, arrays, 5, ints, 1, &smoothing)
     inputs[0] = <PyObject*> x
     if any_wants_grad(1, inputs):
-        attrs = (classes, weights, ignore_index, smoothing)
-        aux = (prob,)
-        record(CROSS_ENTROPY, <PyObject*> losses, 1, inputs, <PyObject*> attrs, <PyObject*> aux)
-    return losses, counted
+        if classes.storage == target.storage:
+            classes = own(copy_of(classes, classes.layout))               # the node keeps targets of its own
+        attrs = (classes, weights, ignore_index, smoothing, reduction)
+        aux = (prob, counted)
+        record(opcode, <PyObject*> out, 1, inputs, <PyObject*> attrs, <PyObject*> aux)
+    return out
+
+
+cdef int losses_of_classes_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """The first derivative, from the softmax that was kept."""
+    cdef Tensor g = own(contiguous_of(<Tensor> grads[0]))
+    cdef Layout* layout = node.edges[0].layout
+    cdef PyObject* arrays[6]
+    cdef Py_ssize_t ints[5]
+    cdef double smoothing
+    cdef Tensor out
+    if node.released or node.extra == NULL:
+        saved_or_raise(node, 31)
+    target, weight, ignore_index, share, reduction = <tuple> <object> node.attrs
+    prob, counted = <tuple> <object> node.extra
+    layout = layout_contiguous(layout.ndim, layout.dims)
+    out = own(tensor_new(layout, g.dtype_))
+    sizes_of_classes(layout, ints)
+    layout_decref(layout)
+    ints[3], ints[4], smoothing = ignore_index, reduction_code(reduction, "cross_entropy"), share
+    arrays[0], arrays[1], arrays[3], arrays[5] = <PyObject*> out, <PyObject*> g, <PyObject*> target, <PyObject*> counted
+    arrays[2], arrays[4] = <PyObject*> prob if prob is not None else NULL, <PyObject*> weight if weight is not None else NULL
+    run_routine(ENTROPY_BACK, arrays, 5, ints, 1, &smoothing)
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[CROSS_ENTROPY] = backwards[NLL] = losses_of_classes_backward
+
+
+def no_class(Py_ssize_t status, arrays, ints):
+    """The error of the routine."""
+    target = (<long long*> <uintptr_t> arrays[4][0])[status]
+    return BoundsError(f"{'nll_loss' if arrays[2] is None else 'cross_entropy'}: target {target} at {status} is out of range: "
+                       f"there are {ints[1]} classes, and ignore_index is {ints[3]}")
+
+
+ERRORS[ENTROPY] = no_class
 
 
 cdef object soft_cross_entropy(Tensor x, Tensor t, object weight, int code, double smoothing):
@@ -228,30 +321,26 @@ cdef object soft_cross_entropy(Tensor x, Tensor t, object weight, int code, doub
     return reduce_loss(losses, code)
 
 
-def cross_entropy_back(Tensor g, Tensor x, Tensor prob, Tensor target, weight, ignore_index, smoothing):
-    """The gradient of the row losses: from the saved softmax, or (to be differentiated again) from x by tensor code."""
-    cdef Tensor out
-    cdef Tensor rows
-    if x.needs_grad or g.needs_grad:
-        return cross_entropy_rule(g, x, target, weight, ignore_index, smoothing)
-    rows = own(contiguous_of(g))
-    out = own(tensor_new(prob.layout, prob.dtype_))
-    K.cross_entropy_backward(prob.dtype_, prob.layout.dims[0], prob.layout.dims[1], rows.data, 1, prob.data,
-                             <const long long*> target.data, (<Tensor> weight).data if weight is not None else NULL,
-                             <long long> ignore_index, <double> smoothing, out.data)
-    return out
-
-
-cdef object cross_entropy_rule(Tensor g, Tensor x, Tensor target, object weight, object ignore_index, double smoothing):
-    """g_i * (softmax(x_i) * sum_c q_ic - q_i), where q are the weighted, smoothed targets."""
-    cdef Py_ssize_t classes = x.layout.dims[1]
+def cross_entropy_back(Tensor g, x, Tensor counted, Tensor target, weight, ignore_index, double smoothing, reduction):
+    """The gradient as tensor code: g (softmax(x) sum_c q_c - q), where q are the weighted, smoothed targets; without softmax where x is the
+    shape of what are logarithms already."""
+    cdef bint logs = not isinstance(x, Tensor)
+    cdef tuple shape = x if logs else x.shape
+    cdef int c = 1 if len(shape) > 1 else 0
+    classes, each = shape[c], (shape[c], *[1] * (len(shape) - c - 1))
+    target = reshape(target, shape[:c] + shape[c + 1:])
     counts = target != ignore_index
-    hot = FUNCTIONS["eq"](unsqueeze(FUNCTIONS["where"](counts, target, 0), 1), FUNCTIONS["arange"](classes))
-    q = FUNCTIONS["convert"](hot, x.dtype_)
+    hot = FUNCTIONS["eq"](unsqueeze(FUNCTIONS["where"](counts, target, 0), c), reshape(FUNCTIONS["arange"](classes), each))
+    q = FUNCTIONS["convert"](hot, g.dtype_)
     if weight is not None:
-        q = q * weight * (1 - smoothing) + FUNCTIONS["expand"](weight, (x.layout.dims[0], classes)) * (smoothing / classes)
+        weight = reshape(weight, each)
+        q = q * weight * (1 - smoothing) + FUNCTIONS["expand"](weight, shape) * (smoothing / classes)
     elif smoothing:
         q = q * (1 - smoothing) + smoothing / classes
-    q = FUNCTIONS["where"](unsqueeze(counts, 1), q, 0)
-    prob = exp(log_softmax(x, 1))
-    return unsqueeze(g, 1) * (prob * sum(q, 1, True) - q)
+    q = FUNCTIONS["where"](unsqueeze(counts, c), q, 0)
+    if reduction == "mean":
+        g = g / counted
+    if reduction != "none":
+        g = FUNCTIONS["expand"](g, target.shape)
+    g = unsqueeze(FUNCTIONS["where"](counts, g, 0), c)
+    return -(g * q) if logs else g * (exp(log_softmax(x, c)) * sum(q, c, True) - q)

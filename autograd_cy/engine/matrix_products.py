@@ -6,16 +6,17 @@ functions.
 
 from functools import lru_cache
 
+import numpy as np
+
 from ..array.errors import ShapeError
-from .creation import arange, full
-from .elementwise import mul
-from .joins import stack
-from .named_products import addmm, bmm, cross_rows, dot, einsum, kron, mm, mv, outer, scaled_sum, trace
-from .products import matmul
-from .reduce import mean, norm
-from .rows import planned
 from .choose import where
-from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
+from .creation import tensor
+from .distances import cdist, corrcoef, cov, pdist
+from .gather import gather
+from .gradients import FUNCTIONS
+from .named_products import addmm, addmv, addr, baddbmm, cross, dot, einsum, kron, mm, outer, scaled_sum, trace, vander
+from .products import matmul
+from .shape import permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
 
 
@@ -75,21 +76,6 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 # ---- beta * input + alpha * product
-
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * (mat @ vec), for a matrix and a vector; input broadcasts."""
-    return scaled_sum("addmv", input, mv(mat, vec), beta, alpha)
-
-
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2), for vectors; input broadcasts."""
-    return scaled_sum("addr", input, outer(vec1, vec2), beta, alpha)
-
-
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta * input + alpha * bmm(batch1, batch2), for batches of matrices; input broadcasts."""
-    return scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)
-
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * the sum over the batch of bmm(batch1, batch2); input broadcasts."""
@@ -214,97 +200,32 @@ def _axis(dim, x, name):
     return dim % x.ndim
 
 
-def vander(x: Tensor, N=None, increasing: bool = False) -> Tensor:
-    """The powers of a vector's elements, in columns: from N - 1 to 0, or increasing. N: as many as there are elements."""
-    _dims("vander", (x, 1))
-    powers = linalg_vander(x, N=N, name="vander")
-    return powers if increasing else powers.flip(-1)
-
-
-def linalg_vander(x: Tensor, *, N=None, name="linalg.vander") -> Tensor:
-    """The powers 0 to N - 1 of the elements of x (..., n), in a new last dimension. N: n."""
-    _need(name, x)
-    if not x.ndim:
-        raise ShapeError(f"{name}: expected at least 1 dimension, got shape ()")
-    n = x.shape[-1] if N is None else N
-    if n < 0 or n == 1 and name == "linalg.vander" and N is not None:
-        raise ShapeError(f"{name}: N must be {'greater than 1' if name == 'linalg.vander' else 'non-negative'}, got {N}")
-    if x.dtype.name == "bool":
-        x = x.long()
-    if n > 4096:
-        return unsqueeze(x, -1) ** arange(n)
-    columns = [full(x.shape, 1, dtype=x.dtype)]
-    for _ in range(n - 1):
-        columns.append(x if len(columns) == 1 else mul(columns[-1], x))
-    return stack(columns[:n], -1) if n else full((*x.shape, 0), 0, dtype=x.dtype)
-
-
 # ---- distances, statistics
 
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """The p-norms of all differences between rows of x1 (..., P, M) and of x2 (..., R, M): (..., P, R). The gradient of a distance of 0
-    is 0. Euclidean distances of more than 25 rows are made from a matrix product, unless compute_mode says "donot_use...".
-    """
-    p = p.item() if isinstance(p, Tensor) else p
-    products, rows = planned(_ways, x1, x2, p, compute_mode)
-    if products:
-        middle = x1.detach().mean(-2, True) if rows else 0
-        a, b = x1 - middle, x2 - middle                       # small numbers cancel less
-        square = (a * a).sum(-1, True) + unsqueeze((b * b).sum(-1), -2) - 2 * matmul(a, b.mT)
-        apart = square > 0
-        return where(apart, where(apart, square, 1).sqrt(), 0)
-    if not x1.shape[-1]:
-        return unsqueeze(x1.sum(-1), -1) + unsqueeze(x2.sum(-1), -2)
-    return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
+def euclidean(x1, x2):
+    """cdist by a matrix product."""
+    middle = x1.detach().mean(-2, True) if x1.shape[-2] else 0
+    a, b = x1 - middle, x2 - middle                       # small numbers cancel less
+    square = (a * a).sum(-1, True) + unsqueeze((b * b).sum(-1), -2) - 2 * matmul(a, b.mT)
+    apart = square > 0
+    return where(apart, where(apart, square, 1).sqrt(), 0)
 
 
-def _ways(x1, x2, p, compute_mode):
-    """(whether cdist uses a matrix product, rows of x1), if all arguments fit."""
-    _need("cdist", x1, x2)
-    ours, theirs = x1.shape, x2.shape
-    if len(ours) < 2 or len(theirs) < 2 or ours[-1] != theirs[-1]:
-        raise ShapeError(f"cdist: expected rows of one length, got shapes {tuple(x1.shape)} and {tuple(x2.shape)}")
-    if p < 0:
-        raise ShapeError(f"cdist: p must be non-negative, got {p}")
-    if not x1.is_floating_point() or not x2.is_floating_point():
-        raise TypeError(f"cdist: expected floating-point tensors, got {x1.dtype.name} and {x2.dtype.name}")
-    return (p == 2 and (ours[-2] > 25 or theirs[-2] > 25) and compute_mode in (None, 0, "use_mm_for_euclid_dist_if_necessary")
-            or compute_mode in (1, "use_mm_for_euclid_dist")), ours[-2]
+def pair_matrix(v, n):
+    """For rules: the symmetric matrix of a value for each of n (n - 1) / 2 pairs; 0 on its diagonal."""
+    i = np.arange(n)
+    first, second = np.minimum.outer(i, i), np.maximum.outer(i, i)
+    places = first * (2 * n - first - 1) // 2 + second - first - 1
+    np.fill_diagonal(places, 0)
+    return where(tensor(first == second), 0, reshape(gather(v, 0, tensor(places.reshape(-1))), (n, n)))
 
 
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norms of the differences between all pairs of rows of a matrix, (0, 1), (0, 2) ... The gradient of a distance of 0 is 0."""
-    _dims("pdist", (input, 2))
-    if p < 0:
-        raise ShapeError(f"pdist: p must be non-negative, got {p}")
-    n = input.shape[0]
-    if n < 2 or not input.shape[1]:
-        return full((n * (n - 1) // 2,), 0.0, dtype=input.dtype)
-    first, second = planned(_pairs, n) if n <= 32 else _pairs(n)
-    return norm(input[first] - input[second], p, -1)
-
-
-def _pairs(n):
-    """The first and the second of each pair of n."""
-    return [i for i in range(n) for _ in range(i + 1, n)], [j for i in range(n) for j in range(i + 1, n)]
-
-
-def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
-    """The covariances of variables (rows) over observations (columns): divided by the (weighted) number of observations minus
-    `correction`. fweights are how often each observation counts, aweights its weight. One variable gives a number.
-    """
-    if not isinstance(input, Tensor):
-        _need("cov", input)
-    if input.ndim > 2:
-        raise ShapeError(f"cov: expected at most 2 dimensions, got shape {input.shape}")
-    x = input if input.ndim == 2 else reshape(input, (1, input.numel()))
+def weighted_covariance(x, correction, fweights, aweights):
+    """cov of at most two dimensions, with weights of the observations."""
+    x = x if x.ndim == 2 else reshape(x, (1, x.numel()))
     if not x.is_floating_point():
         x = x.float()
     m, n = x.shape
-    if fweights is None and aweights is None:
-        centred = x - mean(x, 1, True)
-        out = matmul(centred, centred.mT) / float(n - correction if n > correction else 0)
-        return out if m != 1 else reshape(out, ())
     weights = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is None:
@@ -325,50 +246,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> 
     return out if m != 1 else reshape(out, ())
 
 
-def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of variables (rows) over observations (columns), clipped to [-1, 1]."""
-    if not isinstance(input, Tensor):
-        _need("corrcoef", input)
-    c = cov(input)
-    if not c.ndim:
-        return c / c
-    d = c.diagonal().sqrt()
-    return (c / unsqueeze(d, 1) / d).clamp(-1, 1)
-
-
-# ---- three dimensions
-
-def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross products along a dimension of size 3; other dimensions broadcast."""
-    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
-        _need("linalg.cross", input, other)
-    ours, theirs, ndim = input.shape, other.shape, input.ndim
-    if len(theirs) != ndim:
-        raise ShapeError(f"linalg.cross: inputs must have the same number of dimensions, got shapes {tuple(ours)} and {tuple(theirs)}")
-    axis = _axis(dim, input, "linalg.cross")
-    if ours[axis] != 3 or theirs[axis] != 3:
-        raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3, got shapes {tuple(ours)} and {tuple(theirs)}")
-    if input.dtype is not other.dtype:
-        raise RuntimeError(f"linalg.cross: inputs must have one dtype, got {input.dtype.name} and {other.dtype.name}")
-    if ours != theirs:
-        shape = [m if n == 1 else n for m, n in zip(ours, theirs, strict=True)]
-        input, other = expand(input, shape), expand(other, shape)
-    if axis == ndim - 1:
-        return cross_rows(input, other)
-    return movedim(cross_rows(movedim(input, axis, -1), movedim(other, axis, -1)), -1, axis)
-
-
-def cross(input: Tensor, other: Tensor, dim=None) -> Tensor:
-    """The cross products along `dim`, or the first dimension of size 3."""
-    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
-        _need("cross", input, other)
-    if dim is None:
-        sizes = input.shape
-        if 3 not in sizes:
-            raise ShapeError(f"cross: no dimension of size 3 in shape {tuple(sizes)}")
-        dim = sizes.index(3)
-    return linalg_cross(input, other, dim=dim)
-
+FUNCTIONS["pair_matrix"] = pair_matrix
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "cdist", "chain_matmul", "corrcoef", "cov", "cross", "einsum", "ger", "inner", "kron",

@@ -10,8 +10,8 @@ from ..array.errors import ArgumentError
 from ..ops import TABLE
 from . import (
     arrange, backward, blocks, choose, composed, copies, creation, elementwise, gather, generators, hooks, index, indexing, joins,
-    linear_names, losses, making, manners, matrix_products, named_products, printing, products, reduce, scans, scipy_functions, shape,
-    sorting, statistics, types, windows,
+    linear_names, losses, making, manners, matrix_products, named_products, printing, products, reduce, scans, shape, sorting,
+    statistics, types, windows,
 )
 from .devices import CPU
 from .gradients import FUNCTIONS
@@ -177,7 +177,8 @@ METHODS |= {f.__name__: f for f in (
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
     choose.round, choose.round_,
     isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, prelu, composed.float_power,
-    composed.gcd, composed.lcm, types.equal, types.is_nonzero, scipy_functions.i0,
+    composed.angle, composed.frexp, composed.isreal, composed.renorm, composed.gcd, composed.lcm, types.equal, types.is_nonzero,
+    elementwise.i0, elementwise.i0_,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
     reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.max, reduce.min, reduce.argmax, reduce.argmin, reduce.any,
@@ -190,14 +191,15 @@ METHODS |= {f.__name__: f for f in (
     generators.bernoulli,
     scans.cumsum, scans.cumsum_, scans.cumprod, scans.cumprod_, scans.cummax, scans.cummin, scans.logcumsumexp,
     sorting.sort, sorting.argsort, sorting.msort, sorting.topk, sorting.kthvalue, sorting.median, sorting.nanmedian, sorting.mode,
-    reduce.nansum, scans.nanmean, statistics.count_nonzero, scans.aminmax, statistics.quantile, statistics.nanquantile,
+    reduce.nansum, scans.nanmean, statistics.count_nonzero, scans.aminmax, sorting.quantile, sorting.nanquantile,
     statistics.unique, statistics.unique_consecutive, statistics.bincount, statistics.histc, statistics.histogram, statistics.argwhere,
     statistics.diff,
 )}
 METHODS |= {f.__name__: f for f in (hooks.register_hook, hooks.register_post_accumulate_grad_hook)}
 METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, "expit": elementwise.sigmoid, "ger": matrix_products.outer,
             "polygamma": choose.polygamma_method, "mvlgamma": composed.multigammaln,
-            "igamma": scipy_functions.gammainc, "igammac": scipy_functions.gammaincc,
+            "igamma": elementwise.gammainc, "igammac": elementwise.gammaincc,
+            "igamma_": elementwise.gammainc_, "igammac_": elementwise.gammaincc_,
             "clip": clamp, "clip_": clamp_,
             "backward": backward.tensor_backward, "_repr": printing.tensor_repr,
             "T": property(shape.reversed_axes), "mT": property(shape.swap_axes),
@@ -226,7 +228,7 @@ def _in_place(function, name):
 
 METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
     *(name for name in _ELEMENTWISE if TABLE[name].result == "bool" and TABLE[name].has_form_in_place),
-    "float_power", "gcd", "lcm", "igamma", "igammac", "mvlgamma", "i0", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
+    "float_power", "gcd", "lcm", "mvlgamma", "renorm", "addbmm", "addmm", "addmv", "addr", "baddbmm")}
 
 METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
@@ -235,10 +237,10 @@ METHODS |= {f.__name__: f for f in (
     arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, windows.tril, windows.triu, arrange.tril_, arrange.triu_,
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
     gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
-    gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, indexing.index_put,
+    gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, index.index_put,
     indexing.scatter_reduce, indexing.scatter_reduce_, indexing.index_reduce, indexing.index_reduce_, index.take,
     gather.take_along_dim,
-    index.put_, indexing.put, index.masked_select, indexing.masked_scatter, index.masked_scatter_,
+    index.put_, index.put, index.masked_select, index.masked_scatter, index.masked_scatter_,
     *making.METHODS, *manners.METHODS,
 )}
 METHODS |= {f.__name__: f for f in (
@@ -259,13 +261,14 @@ for _name, _function in METHODS.items():
     put_into_type(_name, _function)
 
 FUNCTIONS.update({name: METHODS[name] for name in _ELEMENTWISE})
+FUNCTIONS.update({name: getattr(elementwise, name) for name, row in TABLE.items() if row.rare})
 FUNCTIONS.update({
     "where": _rule_where, "pow": choose.pow_row, "polygamma": choose.polygamma_row, "trigamma": choose.trigamma,
     "normal_cdf": choose.normal_cdf, "matmul": products.matmul, "cross_rows": named_products.cross_rows,
     "swap_axes": shape.swap_axes, "reshape": shape.reshape,
     "expand": shape.expand,
     "permute": shape.permute, "sum_to": shape.sum_to, "total": reduce.total, "spread": reduce.spread, "gather": gather.rule_gather,
-    "put": gather.put, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
+    "put": gather.put_back, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
     "index_fill": index.put_number, "as_strided": windows.strided_copy, "as_strided_back": windows.as_strided_back,
     "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
     "cross_entropy_back": losses.cross_entropy_back, "output_shapes": arrange.output_shapes, "clone": shape.clone,
@@ -278,6 +281,5 @@ FUNCTIONS.update({
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
     "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
 })
-FUNCTIONS.update({name: getattr(scipy_functions, name) for name in (*scipy_functions.COMPUTE, *scipy_functions.SERIES)})
 FUNCTIONS.update({name: _linear(name) for name in (
     "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd")})

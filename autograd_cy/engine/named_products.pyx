@@ -4,21 +4,24 @@
 
 from cpython.object cimport PyObject
 
-from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, strides_of,
 )
+from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, read_shape
 from autograd_cy.engine.object cimport own
+from autograd_cy.engine.operands cimport converted
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.routines cimport row_number, run_routine
-from autograd_cy.engine.shape cimport need_tensor, read_shape, reshape_to
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
+from autograd_cy.engine.shape cimport reshape_to
+from autograd_cy.engine.tensor cimport POW, Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
 
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.products import matmul
-from autograd_cy.engine.shape import reshape
+from autograd_cy.engine.joins import broadcast_tensors
+from autograd_cy.engine.shape import movedim, reshape
 from autograd_cy.kernels.table import routine_number
 
 cdef int ADD = row_number("add"), MUL = row_number("mul"), TRACE = row_number("trace"), CROSS = row_number("cross")
@@ -88,11 +91,22 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     check_dims(mat1, 2, mat2, 2, "addmm")
     if (<Tensor> mat1).layout.dims[1] != (<Tensor> mat2).layout.dims[0]:
         unfit(mat1, mat2, "addmm")
-    product = matmul_recorded(<Tensor> mat1, <Tensor> mat2)
-    if beta == 1 and alpha == 1 and is_tensor(<PyObject*> input) and (<Tensor> input).dtype_ == (<Tensor> product).dtype_ \
-            and same_shape((<Tensor> input).layout, (<Tensor> product).layout):
-        return own(operators.binary(ADD, <PyObject*> input, <PyObject*> product))
-    return scaled_sum("addmm", input, product, beta, alpha)
+    return scaled_sum("addmm", input, matmul_recorded(<Tensor> mat1, <Tensor> mat2), beta, alpha)
+
+
+def addmv(input, mat, vec, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat @ vec), for a matrix and a vector; input broadcasts."""
+    return scaled_sum("addmv", input, mv(mat, vec), beta, alpha)
+
+
+def addr(input, vec1, vec2, *, beta=1, alpha=1):
+    """beta * input + alpha * outer(vec1, vec2), for vectors; input broadcasts."""
+    return scaled_sum("addr", input, outer(vec1, vec2), beta, alpha)
+
+
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    """beta * input + alpha * bmm(batch1, batch2), for batches of matrices; input broadcasts."""
+    return scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)
 
 
 def kron(input, other):
@@ -148,6 +162,81 @@ def cross_rows(Tensor a, Tensor b):
     if a.dtype_ <= FLOAT64 and any_wants_grad(2, arrays):
         record(CROSS, <PyObject*> out, 2, arrays, NULL, NULL)
     return out
+
+
+def linalg_cross(input, other, *, dim=-1):
+    """The cross products along a dimension of size 3; other dimensions broadcast."""
+    return cross_along(input, other, dim, "linalg.cross")
+
+
+def cross(input, other, dim=None):
+    """The cross products along `dim`, or the first dimension of size 3."""
+    cdef Tensor a = need_tensor(input, "cross")
+    cdef int i
+    if dim is None:
+        for i in range(a.layout.ndim):
+            if a.layout.dims[i] == 3:
+                return cross_along(a, other, i, "cross")
+        raise ShapeError(f"cross: no dimension of size 3 in shape {a.shape}")
+    return cross_along(a, other, dim, "linalg.cross")
+
+
+cdef object cross_along(object input, object other, object dim, str name):
+    cdef Tensor a = need_tensor(input, name), b = need_tensor(other, name)
+    cdef int ndim = a.layout.ndim, axis = axis_of(dim, ndim, name)
+    if b.layout.ndim != ndim:
+        raise ShapeError(f"{name}: inputs must have the same number of dimensions, got shapes {a.shape} and {b.shape}")
+    if ndim == 0 or a.layout.dims[axis] != 3 or b.layout.dims[axis] != 3:
+        raise ShapeError(f"{name}: inputs dimension {dim} must have length 3, got shapes {a.shape} and {b.shape}")
+    if a.dtype_ != b.dtype_:
+        raise RuntimeError(f"{name}: inputs must have one dtype, got {a.dtype.name} and {b.dtype.name}")
+    if not same_shape(a.layout, b.layout):
+        a, b = broadcast_tensors(a, b)
+    if axis == ndim - 1:
+        return cross_rows(a, b)
+    return movedim(cross_rows(movedim(a, axis, -1), movedim(b, axis, -1)), -1, axis)
+
+
+def vander(x, N=None, bint increasing=False):
+    """The powers of a vector's elements, in columns: from N - 1 to 0, or increasing. N: as many as there are elements."""
+    cdef Tensor a = need_tensor(x, "vander")
+    if a.layout.ndim != 1:
+        raise ShapeError(f"vander: expected 1-D tensors, but got shapes {a.shape}")
+    return powers(a, a.layout.dims[0] if N is None else integer(N, "N", "vander"), 0, increasing, "vander")
+
+
+def linalg_vander(x, *, N=None):
+    """The powers 0 to N - 1 of the elements of x (..., n), in a new last dimension. N: n."""
+    cdef Tensor a = need_tensor(x, "linalg.vander")
+    if not a.layout.ndim:
+        raise ShapeError("linalg.vander: expected at least 1 dimension, got shape ()")
+    return powers(a, a.layout.dims[a.layout.ndim - 1] if N is None else integer(N, "N", "linalg.vander"), 0 if N is None else 2, True,
+                  "linalg.vander")
+
+
+cdef object powers(Tensor x, Py_ssize_t n, Py_ssize_t least, bint increasing, str name):
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t k
+    cdef int ndim = x.layout.ndim, i
+    cdef Layout* layout
+    cdef Tensor exponents
+    if n < least:
+        raise ShapeError(f"{name}: N must be {'greater than 1' if least else 'non-negative'}, got {n}")
+    if x.dtype_ == BOOL:
+        x = x.long()
+    if ndim == MAX_NDIM:
+        raise ShapeError(f"{name}: a tensor has at most {MAX_NDIM} dimensions")
+    layout = layout_contiguous(1, &n)
+    exponents = own(tensor_new(layout, INT64))
+    layout_decref(layout)
+    for k in range(n):
+        (<long long*> exponents.data)[k] = k if increasing else n - 1 - k
+    for i in range(ndim):
+        shape[i] = x.layout.dims[i]
+    shape[ndim] = 1
+    x = reshape_to(x, ndim + 1, shape)
+    exponents = own(converted(exponents, x.dtype_))
+    return own(operators.binary(POW, <PyObject*> x, <PyObject*> exponents))
 
 
 # ---- einsum: what einsum.py planned
@@ -247,9 +336,12 @@ cdef object as_vector(Tensor x):
 
 # ---- sums with products
 
-def scaled_sum(name, input, Tensor product, beta, alpha):
+cpdef object scaled_sum(str name, object input, Tensor product, object beta, object alpha):
     """beta * input + alpha * product; with beta 0, NaNs of input do not count."""
     cdef Tensor x = need_tensor(input, name)
+    if type(beta) is int and type(alpha) is int and beta == 1 and alpha == 1 and x.dtype_ == product.dtype_ \
+            and same_shape(x.layout, product.layout):
+        return own(operators.binary(ADD, <PyObject*> x, <PyObject*> product))
     if x.dtype_ != product.dtype_:
         raise RuntimeError(f"{name}: operands must have one dtype, got {x.dtype.name} and {product.dtype.name}")
     if x.dtype_ > FLOAT64 and (isinstance(beta, float) or isinstance(alpha, float)):

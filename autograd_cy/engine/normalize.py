@@ -5,6 +5,7 @@ table call the gradients: the fused routine, or tensor code where they are to be
 """
 
 import math
+from functools import partial
 
 from ..array.errors import ShapeError
 from . import creation
@@ -12,57 +13,69 @@ from .convolve import need_float
 from .elementwise import rsqrt
 from .gradients import FUNCTIONS
 from .reduce import total
-from .routines import call_routine
-from .rows import empty_as, packed, planned, record_row
+from .rows import RowPlan, run_planned
 from .tensor import Tensor
 
 
 # ---- rows: group g of an example has `cols` elements, `span` of them per weight
 
-def _normalize_rows(x, w, b, cols, groups, span, eps, centred):
-    out, rows = empty_as(x, x.shape), x.numel() // cols if cols else 0
-    mean, scale = empty_as(x, (rows,)), empty_as(x, (rows,))
-    if w is None:
-        w = creation.ones_code((groups * cols // span,) if b is None else b.shape, x.dtype.code)
-    call_routine("normalize.rows", (out, mean, scale, packed(x), packed(w), packed(b)), (rows, cols, groups, span, centred), (eps,))
-    return record_row("normalize_rows", out, (x, w, b), (cols, groups, span, eps, centred), (mean, scale))
+def _plan_of_rows(x, w, b, cols, groups, span, eps, centred):
+    size, rows = x.shape, (x.numel() // cols if cols else 0,)
+    return RowPlan("normalize_rows", "normalize.rows", 3, ((size, -1), (rows, -1), (rows, -1)), (*rows, cols, groups, span, centred),
+                   (eps,), (cols, groups, span, eps, centred), aux=(1, 3), ones=(1, (groups * cols // span,) if b is None else b.shape))
+
+
+def _plan_of_rows_back(g, x, w, mean, scale, *numbers):
+    return RowPlan(None, "normalize.rows_back", 5, ((x.shape, -1), (w.shape, -1), (w.shape, -1)), (mean.numel(), *numbers),
+                   returned=3)
 
 
 def _normalize_rows_back(g, x, w, mean, scale, cols, groups, span, eps, centred):
     """The gradients by x, w and b."""
     if not (g.requires_grad or x.requires_grad or w.requires_grad):
-        dx, dw, db = empty_as(x, x.shape), empty_as(x, w.shape), empty_as(x, w.shape)
-        call_routine("normalize.rows_back", (dx, dw, db, packed(g), packed(x), packed(w), mean, scale),
-                     (mean.numel(), cols, groups, span, centred))
-        return dx, dw, db
+        return run_planned(_plan_of_rows_back, g, x, w, mean, scale, cols, groups, span, centred)
     channels = cols // span
     split = (mean.numel() // groups, groups, channels, span)
     dx, dw, db = _by_rule(g.reshape(split), x.reshape(split), w.reshape(groups, channels, 1), (2, 3), (0, 3), cols, eps, centred)
     return dx.reshape(x.shape), dw.reshape(w.shape), db.reshape(w.shape)
 
 
-def _normalize_channels(x, w, b, eps):
-    """(y, mean and biased variance of each channel)."""
-    shape = x.shape
-    channels, out = shape[1], empty_as(x, shape)
-    if w is None:
-        w = creation.ones_code((channels,), x.dtype.code)
-    mean, variance, scale = empty_as(x, (channels,)), empty_as(x, (channels,)), empty_as(x, (channels,))
-    call_routine("normalize.channels", (out, mean, variance, scale, packed(x), packed(w), packed(b)),
-                 (shape[0], channels, math.prod(shape[2:])), (eps,))
-    return record_row("normalize_channels", out, (x, w, b), (eps,), (mean, scale)), mean, variance
+def _plan_of_channels(row, x, b, numbers, attrs, way):
+    """way: as kernels/normalize has it."""
+    size = x.shape
+    each = ((size[1],), -1)
+    return RowPlan(row, "normalize.channels_by" if way else "normalize.channels", 5, ((size, -1), each, each),
+                (size[0], size[1], math.prod(size[2:]), way), numbers, attrs, aux=(1, 3), recorded=3,
+                ones=(1, (size[1],) if b is None else b.shape))
+
+
+def _plan_of_batch(x, w, b, running_mean, running_var, eps):
+    return _plan_of_channels("normalize_channels", x, b, (eps, 0.0), (eps,), 0)
+
+
+def _plan_of_scaling(x, w, b, mean, scale):
+    return _plan_of_channels("scale_channels", x, b, (), None, 2)
+
+
+def _plan_of_channels_back(g, x, w, mean, scale, fixed):
+    size = x.shape
+    each = ((size[1],), -1)
+    return RowPlan(None, "normalize.channels_back", 5, ((size, -1), each, each), (size[0], size[1], math.prod(size[2:]), fixed),
+                   returned=3)
 
 
 def _normalize_channels_back(g, x, w, mean, scale, eps):
-    """The gradients by x, w and b."""
-    n, channels, span = x.shape[0], x.shape[1], math.prod(x.shape[2:])
+    """The gradients by x, w and b; eps None: mean and scale are constants."""
     if not (g.requires_grad or x.requires_grad or w.requires_grad):
-        dx, dw, db = empty_as(x, x.shape), empty_as(x, (channels,)), empty_as(x, (channels,))
-        call_routine("normalize.channels_back", (dx, dw, db, packed(g), packed(x), packed(w), mean, scale), (n, channels, span))
-        return dx, dw, db
-    split = (n, channels, span)
-    dx, dw, db = _by_rule(g.reshape(split), x.reshape(split), w.reshape(channels, 1), (0, 2), (0, 2), n * span, eps, True)
-    return dx.reshape(x.shape), dw.reshape(channels), db.reshape(channels)
+        return run_planned(_plan_of_channels_back, g, x, w, mean, scale, eps is None)
+    split = (x.shape[0], x.shape[1], math.prod(x.shape[2:]))
+    g, split_x, each = g.reshape(split), x.reshape(split), w.reshape(-1, 1)
+    if eps is None:
+        normal = (split_x - mean.reshape(-1, 1)) * scale.reshape(-1, 1)
+        dx, dw, db = g * each * scale.reshape(-1, 1), total(g * normal, (0, 2), False), total(g, (0, 2), False)
+    else:
+        dx, dw, db = _by_rule(g, split_x, each, (0, 2), (0, 2), split[0] * split[2], eps, True)
+    return dx.reshape(x.shape), dw.reshape(w.shape), db.reshape(w.shape)
 
 
 def _by_rule(g, x, w, dims, others, n, eps, centred):
@@ -77,9 +90,9 @@ def _by_rule(g, x, w, dims, others, n, eps, centred):
     return dx * scale, total(g * normal, others, False), total(g, others, False)
 
 
-FUNCTIONS.update({"normalize_rows": _normalize_rows, "normalize_rows_back": _normalize_rows_back,
-                  "normalize_channels": lambda x, w, b, eps: _normalize_channels(x, w, b, eps)[0],
-                  "normalize_channels_back": _normalize_channels_back})
+FUNCTIONS.update({"normalize_rows": partial(run_planned, _plan_of_rows), "normalize_rows_back": _normalize_rows_back,
+                  "normalize_channels": lambda x, w, b, eps: run_planned(_plan_of_batch, x, w, b, None, None, eps),
+                  "normalize_channels_back": _normalize_channels_back, "scale_channels": partial(run_planned, _plan_of_scaling)})
 
 
 # ---- functions
@@ -103,47 +116,55 @@ def _several(values, size, what="value per channel"):
         raise ValueError(f"Expected more than 1 {what} when training, got input size {list(size)}")
 
 
+class _Apart(Exception):
+    """The running statistics can't be part of the routine: they have another dtype than the input."""
+
+
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel of (N, C, ...).
 
     training: mean and (biased) variance are those of the batch, and the running ones, where given, take over a share `momentum` of
-    the batch's mean and unbiased variance, in place; else they are the running ones. Raises ValueError for one value per channel in
-    training, RuntimeError where shapes do not fit.
+    the batch's mean and unbiased variance, in place; else they are the running ones, which get no gradient. Raises ValueError for one
+    value per channel in training, RuntimeError where shapes do not fit.
     """
-    training = bool(training)                  # before shapes are looked at: it may change them
-    size, n = planned(_channels, input, running_mean, running_var, weight, bias, training)
-    if eps < 0 or training and eps == 0:
-        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
-    if training:
-        out, mean, variance = _normalize_channels(input, weight, bias, eps)
-        _follow(running_mean, mean, momentum)
-        _follow(running_var, variance * (n / (n - 1)) if n else variance, momentum)
-        return out
-    factor = rsqrt(running_var + eps)
-    if weight is not None:
-        factor = factor * weight
-    shift = -running_mean * factor
-    if bias is not None:
-        shift = shift + bias
-    return input * factor.reshape(size) + shift.reshape(size)
+    training = bool(training)
+    try:
+        if training and isinstance(momentum, Tensor):
+            raise _Apart
+        return run_planned(_plan_of_batch_norm, input, weight, bias, running_mean, running_var, training, momentum, eps)
+    except _Apart:
+        running = (running_mean, running_var)
+    if not training:
+        found = [v.to(input.dtype) for v in running]
+        return run_planned(_plan_of_batch_norm, input, weight, bias, *found, False, momentum, eps)
+    found = [None if v is None else creation.zeros(v.shape, dtype=input.dtype) for v in running]
+    out = run_planned(_plan_of_batch_norm, input, weight, bias, *found, True, 1.0, eps)
+    for old, new in zip(running, found, strict=True):
+        _follow(old, new, momentum)
+    return out
 
 
-def _channels(x, running_mean, running_var, weight, bias, training):
-    """The shape of a value per channel against x, and the number of elements of a channel."""
+def _plan_of_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
     need_float(x, "batch_norm")
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: expected an input of at least 2 dimensions, but got input of shape {list(x.shape)}")
-    channels, n = x.shape[1], x.shape[0] * math.prod(x.shape[2:])
+    channels = x.shape[1]
     if training:
-        _several(n, x.shape)
+        _several(x.shape[0] * math.prod(x.shape[2:]), x.shape)
     for key, value in (("running_mean", running_mean), ("running_var", running_var)):
         if value is not None and value.shape != (channels,):
             raise ShapeError(f"batch_norm: {key} should contain {channels} elements not {value.numel()}")
         if value is None and not training:
             raise RuntimeError(f"batch_norm: {key} must be defined in evaluation mode")
     _affine(x, weight, bias, (channels,), "batch_norm", "one element per channel,")
-    return (channels, *(1,) * (x.ndim - 2)), n
+    if eps < 0 or training and eps == 0:
+        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
+    if any(value is not None and value.dtype != x.dtype for value in (running_mean, running_var)):
+        raise _Apart
+    if training:
+        return _plan_of_channels("normalize_channels", x, bias, (eps, momentum), (eps,), 0)
+    return _plan_of_channels("scale_channels", x, bias, (eps,), None, 1)
 
 
 def _follow(running, value, share):
@@ -153,8 +174,8 @@ def _follow(running, value, share):
         running.detach().mul_(1 - share).add_(value * share)
 
 
-def _trailing(x, normalized_shape, weight, bias, name):
-    """The number of the elements that are normalised together."""
+def _plan_of_trailing(x, weight, bias, normalized_shape, eps, centred):
+    name = "layer_norm" if centred else "rms_norm"
     need_float(x, name)
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape:
@@ -164,26 +185,25 @@ def _trailing(x, normalized_shape, weight, bias, name):
         raise ShapeError(f"{name}: Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
                          f"got input of size {list(x.shape)}")
     _affine(x, weight, bias, shape, name, "same shape as normalized_shape,")
-    return math.prod(shape)
+    if eps is None:
+        eps = 2.0 ** -23 if x.dtype.name == "float32" else 2.0 ** -52
+    return _plan_of_rows(x, weight, bias, math.prod(shape), 1, 1, eps, centred)
 
 
 def layer_norm(input: Tensor, normalized_shape, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias over the trailing dimensions normalized_shape; RuntimeError where shapes do not fit."""
-    return _normalize_rows(input, weight, bias, planned(_trailing, input, normalized_shape, weight, bias, "layer_norm"), 1, 1, eps, True)
+    return run_planned(_plan_of_trailing, input, weight, bias, normalized_shape, eps, True)
 
 
 def rms_norm(input: Tensor, normalized_shape, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """x / sqrt(mean(x ** 2) + eps) * weight over the trailing dimensions normalized_shape; eps: that of the dtype."""
-    cols = planned(_trailing, input, normalized_shape, weight, None, "rms_norm")
-    if eps is None:
-        eps = 2.0 ** -23 if input.dtype.name == "float32" else 2.0 ** -52
-    return _normalize_rows(input, weight, None, cols, 1, 1, eps, False)
+    return run_planned(_plan_of_trailing, input, weight, None, normalized_shape, eps, False)
 
 
-def _groups(x, groups, weight, bias, name):
-    """(elements of a group, groups, elements per weight)."""
-    channels, span = x.shape[1], math.prod(x.shape[2:])
+def _plan_of_groups(x, weight, bias, groups, eps, name):
+    channels, span = _channels(x, name)
     if name == "instance_norm":
+        groups = channels
         _several(span, x.shape, "spatial element")
     else:
         if groups <= 0:
@@ -194,7 +214,15 @@ def _groups(x, groups, weight, bias, name):
             raise ShapeError(f"group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape "
                              f"{list(x.shape)} and num_groups={groups}")
     _affine(x, weight, bias, (channels,), name, "a vector of size equal to the number of channels in input,")
-    return (channels // groups * span, groups, span) if x.numel() else (1, channels, 1)
+    return _plan_of_rows(x, weight, bias, *((channels // groups * span, groups, span) if x.numel() else (1, channels, 1)), eps, True)
+
+
+def _channels(x, name):
+    """How many there are, and the elements of each."""
+    need_float(x, name)
+    if x.ndim < 2:
+        raise ShapeError(f"{name}: Expected at least 2 dimensions for input tensor but received {x.ndim}: {list(x.shape)}")
+    return x.shape[1], math.prod(x.shape[2:])
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
@@ -202,28 +230,23 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 
     Raises RuntimeError where the channels can't be divided or shapes do not fit, ValueError for a single value per group.
     """
-    x = need_float(input, "group_norm")
-    if x.ndim < 2:
-        raise ShapeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
-    return _normalize_rows(x, weight, bias, *planned(_groups, x, num_groups, weight, bias, "group_norm"), eps, True)
+    return run_planned(_plan_of_groups, input, weight, bias, num_groups, eps, "group_norm")
 
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
                   bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """As batch_norm for each example of (N, C, ...) by itself; the running statistics take over the examples' means."""
-    use_input_stats = bool(use_input_stats)
-    x = need_float(input, "instance_norm")
-    if x.ndim < 2:
-        raise ShapeError(f"instance_norm: expected an input of at least 2 dimensions, but got input of shape {list(x.shape)}")
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise RuntimeError("instance_norm: Expected running_mean and running_var to be defined when use_input_stats is false")
-        return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
-    out = _normalize_rows(x, weight, bias, *planned(_groups, x, x.shape[1], weight, bias, "instance_norm"), eps, True)
+        _channels(input, "instance_norm")
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    out = run_planned(_plan_of_groups, input, weight, bias, None, eps, "instance_norm")
     if running_mean is not None or running_var is not None:
+        x = input.detach()
         dims = tuple(range(2, x.ndim))
-        _follow(running_mean, x.detach().mean(dims).mean(0), momentum)
-        _follow(running_var, x.detach().var(dims, correction=1).mean(0), momentum)
+        _follow(running_mean, x.mean(dims).mean(0), momentum)
+        _follow(running_var, x.var(dims, correction=1).mean(0), momentum)
     return out
 
 

@@ -6,16 +6,16 @@ call the rows.
 `geometry` is what the routines read: (d, *kernel, *stride, *padding, *dilation, adaptive, whether padding counts, divisor).
 """
 
+from functools import partial
+from math import prod
 from operator import index
 
 from ..array.dtypes import int64
 from ..array.errors import ShapeError
-from .convolve import batched, need_float, rows_of, sizes
+from .convolve import batched, need_float, plan_of_windows, rows_of, sizes
 from .gradients import FUNCTIONS
-from .modes import is_grad_enabled
 from .reduce import mean
-from .routines import call_routine
-from .rows import empty_as, packed, planned, record_row
+from .rows import RowPlan, packed, planned, run_planned
 from .choose import where
 from .tensor import Tensor
 
@@ -24,46 +24,35 @@ INF = float("inf")
 
 # ---- the rows; sizes were checked
 
-def _max_pool(x, geometry, size):
-    out, indices = empty_as(x, size), empty_as(int64.code, size)
-    call_routine("pooling.max", (out, indices, packed(x)), geometry)
-    return record_row("max_pool", out, (x,), (geometry, size), (indices,)), indices
+def _plan_of_largest(x, geometry, size, returned=1, single=False):
+    return RowPlan("max_pool", "pooling.max", 1, ((size, -1), (size, int64.code)), geometry, (), (geometry, size), aux=(1, 2),
+                   returned=returned, single=single, lean="pooling.max_values" if returned == 1 else None)
 
 
 def _planes(shape, indices):
     """The integers of pooling.take and put: planes, elements of one of `shape`, elements of one of indices."""
-    n, elements, places = 1, 1, 1
-    for size in shape[:2]:
-        n *= size
-    for size in shape[2:]:
-        elements *= size
-    for size in indices.shape[2:]:
-        places *= size
-    return n, elements, places
+    return shape[0] * shape[1], prod(shape[2:]), prod(indices.shape[2:])
 
 
-def _put_planes(x, indices, shape, adds):
-    out = empty_as(x, shape)
-    call_routine("pooling.put", (out, packed(x), indices), (*_planes(shape, indices), int(adds)))
-    return record_row("put_planes", out, (x,), (shape, adds), (indices,))
+def _plan_of_put(x, indices, shape, adds):
+    return RowPlan("put_planes", "pooling.put", 2, ((shape, -1),), (*_planes(shape, indices), int(adds)), (), (shape, adds), aux=(2, 3),
+                   recorded=1)
 
 
-def _take_planes(x, indices, shape):
-    out = empty_as(x, shape)
-    call_routine("pooling.take", (out, packed(x), indices), _planes(x.shape, indices))
-    return record_row("take_planes", out, (x,), (shape,), (indices,))
+def _plan_of_taken(x, indices, shape):
+    return RowPlan("take_planes", "pooling.take", 2, ((shape, -1),), _planes(x.shape, indices), (), (shape,), aux=(2, 3), recorded=1)
 
 
-FUNCTIONS.update({"max_pool": lambda x, geometry, size: _max_pool(x, geometry, size)[0], "put_planes": _put_planes,
-                  "take_planes": _take_planes})
+FUNCTIONS.update({"max_pool": partial(run_planned, _plan_of_largest), "put_planes": partial(run_planned, _plan_of_put),
+                  "take_planes": partial(run_planned, _plan_of_taken)})
 rows_of(average_windows="pooling.average", average_windows_back="pooling.average_back")
-_average_windows = FUNCTIONS["average_windows"]
 
 
 # ---- arguments
 
 def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name, *flags):
-    """(whether x has no batch dimension, geometry, size) of pooling; flags: of an average."""
+    """(geometry, size, whether x has no batch dimension) of pooling; flags: of an average."""
+    ceil_mode = bool(ceil_mode)
     if flags or not isinstance(x, Tensor):
         need_float(x, name)
     if x.dtype.name == "bool":
@@ -87,28 +76,19 @@ def _windows(x, kernel, stride, padding, dilation, ceil_mode, d, name, *flags):
     if min(places) < 1 or 0 in shape[1:]:
         raise ShapeError(f"{name}: Given input size {list(shape[1:])}, calculated output size: "
                          f"{[*shape[1:len(shape) - d], *places]}. Output size is too small")
-    return single, (d, *kernel, *stride, *padding, *dilation, *(flags or (0, 0, 0))), (*shape[:2], *places)
+    return (d, *kernel, *stride, *padding, *dilation, *(flags or (0, 0, 0))), (*shape[:2], *places), single
+
+
+def _plan_of_max(x, *args):
+    *args, return_indices, d, name = args
+    geometry, size, single = _windows(x, *args, d, name)
+    return _plan_of_largest(x, geometry, size, 2 if return_indices else 1, single)
 
 
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):
-    ceil_mode, return_indices = bool(ceil_mode), bool(return_indices)            # before x is looked at: it may change x
-    return _max_result(x, *planned(_windows, x, kernel_size, stride, padding, dilation, ceil_mode, d, name), return_indices)
-
-
-def _max_result(x, single, geometry, size, return_indices):
-    if single:
-        x = x.unsqueeze(0)
-    if not return_indices and not (x.requires_grad and is_grad_enabled()):
-        out = empty_as(x, size)
-        call_routine("pooling.max_values", (out, packed(x)), geometry)
-        return out.squeeze(0) if single else out
-    out, indices = _max_pool(x, geometry, size)
-    if single:
-        out = out.squeeze(0)
-    if not return_indices:
-        return out
-    indices = indices.clone()                # the node keeps its own
-    return out, indices.squeeze(0) if single else indices
+    return_indices = bool(return_indices)
+    out = run_planned(_plan_of_max, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name)
+    return (out[0], out[1].clone()) if return_indices else out               # the node keeps its own indices
 
 
 def max_pool1d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
@@ -130,33 +110,33 @@ def max_pool3d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, c
 
 
 def _average(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor, d, name):
-    ceil_mode, count_include_pad, divisor = bool(ceil_mode), bool(count_include_pad), None if divisor is None else index(divisor)
+    """The plan of an average."""
+    count_include_pad, divisor = bool(count_include_pad), None if divisor is None else index(divisor)
     if divisor == 0:
         raise RuntimeError(f"{name}: divisor must be not zero")
-    single, geometry, size = planned(_windows, x, kernel_size, stride, padding, 1, ceil_mode, d, name, 0, int(count_include_pad),
-                                     divisor or 0)
-    return _average_windows(x.unsqueeze(0), geometry, size).squeeze(0) if single else _average_windows(x, geometry, size)
+    return plan_of_windows("average_windows", "pooling.average", 1, *_windows(x, kernel_size, stride, padding, 1, ceil_mode, d, name, 0,
+                                                                              int(count_include_pad), divisor or 0))
 
 
 def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of every window of (N, C, L) or (C, L), with the zeros of the padding unless count_include_pad is false."""
-    return _average(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1, "avg_pool1d")
+    return run_planned(_average, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1, "avg_pool1d")
 
 
 def avg_pool2d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override: int | None = None) -> Tensor:
     """As avg_pool1d, for (N, C, H, W) or (C, H, W); divisor_override: what sums are divided by instead of the number of elements."""
-    return _average(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2, "avg_pool2d")
+    return run_planned(_average, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2, "avg_pool2d")
 
 
 def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override: int | None = None) -> Tensor:
     """As avg_pool2d, for (N, C, D, H, W) or (C, D, H, W)."""
-    return _average(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3, "avg_pool3d")
+    return run_planned(_average, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3, "avg_pool3d")
 
 
 def _adaptive(x, output_size, d, name):
-    """(whether x has no batch dimension, geometry, size) of adaptive pooling."""
+    """(geometry, size, whether x has no batch dimension) of adaptive pooling."""
     need_float(x, name)
     x, single = batched(x, d, name)
     shape = x.shape
@@ -170,18 +150,18 @@ def _adaptive(x, output_size, d, name):
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, but got {list(wanted)}")
     if 0 in shape[1:]:
         raise ShapeError(f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)}")
-    return single, (d, *(1,) * d, *(1,) * d, *(0,) * d, *(1,) * d, 1, 0, 0), (*shape[:2], *wanted)
+    return (d, *(1,) * d, *(1,) * d, *(0,) * d, *(1,) * d, 1, 0, 0), (*shape[:2], *wanted), single
+
+
+def _plan_of_adaptive_average(x, *args):
+    return plan_of_windows("average_windows", "pooling.average", 1, *_adaptive(x, *args))
 
 
 def _adaptive_average(x, output_size, d, name):
-    single, geometry, size = planned(_adaptive, x, output_size, d, name)
-    if single:
-        x = x.unsqueeze(0)
-    if size[2:] == (1,) * d:              # several times as fast
-        out = mean(x, tuple(range(2, d + 2)), True)
-    else:
-        out = _average_windows(x, geometry, size)
-    return out.squeeze(0) if single else out
+    if not (type(output_size) is int and output_size == 1 or type(output_size) in (tuple, list) and tuple(output_size) == (1,) * d):
+        return run_planned(_plan_of_adaptive_average, x, output_size, d, name)
+    planned(_adaptive, x, output_size, d, name)
+    return mean(x, tuple(range(-d, 0)), True)              # several times as fast
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size) -> Tensor:
@@ -199,9 +179,15 @@ def adaptive_avg_pool3d(input: Tensor, output_size) -> Tensor:
     return _adaptive_average(input, output_size, 3, "adaptive_avg_pool3d")
 
 
+def _plan_of_adaptive_max(x, output_size, return_indices, d, name):
+    geometry, size, single = _adaptive(x, output_size, d, name)
+    return _plan_of_largest(x, geometry, size, 2 if return_indices else 1, single)
+
+
 def _adaptive_max(x, output_size, return_indices, d, name):
     return_indices = bool(return_indices)
-    return _max_result(x, *planned(_adaptive, x, output_size, d, name), return_indices)
+    out = run_planned(_plan_of_adaptive_max, x, output_size, return_indices, d, name)
+    return (out[0], out[1].clone()) if return_indices else out
 
 
 def adaptive_max_pool1d(input: Tensor, output_size, return_indices: bool = False):
@@ -240,7 +226,7 @@ def _unpool(x, indices, kernel_size, stride, padding, output_size, d, name):
                          f"'{len(wanted)}'")
     if any(not n - s < w < n + s for n, s, w in zip(default, stride, wanted, strict=True)):
         raise ValueError(f"{name}: invalid output_size {wanted}; it must lie within one stride of {default}")
-    out = _put_planes(places, packed(indices.clone().reshape(places.shape)), (*places.shape[:2], *wanted), False)
+    out = FUNCTIONS["put_planes"](places, packed(indices.clone().reshape(places.shape)), (*places.shape[:2], *wanted), False)
     return out.squeeze(0) if single else out
 
 
@@ -269,7 +255,7 @@ def _lp(x, norm_type, kernel_size, stride, ceil_mode, d, name):
     for k in sizes(kernel_size, d, name, "kernel_size", 1):
         count *= k
     # As PyTorch has it: the mean times the size of a whole window.
-    total = _average(need_float(x, name).pow(norm_type), kernel_size, stride, 0, ceil_mode, True, None, d, name) * count
+    total = run_planned(_average, need_float(x, name).pow(norm_type), kernel_size, stride, 0, ceil_mode, True, None, d, name) * count
     return where(total == 0, total, where(total == 0, 1, total).pow(1.0 / norm_type))           # the gradient of a sum of 0 is 0
 
 

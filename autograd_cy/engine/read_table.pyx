@@ -1,9 +1,8 @@
 # What the table says of each row, read once into the C arrays that dispatch and record look at.
 #
-# Relies on dispatch (OPS), record (needs, named_inputs) and the table. No operation can run before; the package imports it at once.
+# Relies on record (needs, named_inputs) and the table. No operation can run before; the package imports it at once.
 
 from autograd_cy.array.dtype cimport N_DTYPES
-from autograd_cy.engine.dispatch cimport OPS, OpInfo
 from autograd_cy.engine.record cimport named_inputs, needs
 
 from autograd_cy.ops import TABLE, is_identity, loop_id

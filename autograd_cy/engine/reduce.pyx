@@ -11,13 +11,13 @@ from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, UINT8
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_scalar, layout_strided, strides_of,
 )
+from autograd_cy.engine.arguments cimport axis_of, truth, unmoved
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node, Saved
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, saved_or_raise
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport axis_of, truth, unmoved
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport (
     ALL_VECTORS, K, REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN,

@@ -8,41 +8,29 @@ the table call the rows.
 
 import math
 import warnings
+from functools import partial
 
 from ..array.errors import ShapeError
 from .convolve import need_float
 from .gradients import FUNCTIONS
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from .routines import call_routine
-from .rows import empty_as, packed, planned, record_row
+from .rows import RowPlan, planned, run_planned
 from .tensor import Tensor
 
 NEAREST, NEAREST_EXACT, LINEAR, LINEAR_CORNERS, CUBIC, CUBIC_CORNERS = range(6)
 _MODES = {"linear": 3, "bilinear": 4, "trilinear": 5, "bicubic": 4}
 
 
-def _line(shape, dim, size, way, back):
-    """The integers of the routine, and the new shape."""
-    before, n, after = shape[:dim], shape[dim], shape[dim + 1:]
-    return (math.prod(before), *((size, n) if back else (n, size)), math.prod(after), way), (*before, size, *after)
+def _line(x, dim, size, how, back=False):
+    """The plan of one dim."""
+    before, n, after = x.shape[:dim], x.shape[dim], x.shape[dim + 1:]
+    return RowPlan("resample_back" if back else "resample", "pooling.resample_back" if back else "pooling.resample", 1,
+                   (((*before, size, *after), -1),), (math.prod(before), *((size, n) if back else (n, size)), math.prod(after), how[0]),
+                   how[1:], (dim, size, how))
 
 
-def _along(x, dim, size, how, back):
-    ints, shape = planned(_line, x.shape, dim, size, how[0], back)
-    out = empty_as(x, shape)
-    call_routine("pooling.resample_back" if back else "pooling.resample", (out, packed(x)), ints, how[1:])
-    return record_row("resample_back" if back else "resample", out, (x,), (dim, size, how))
-
-
-def _resample(x, dim, size, how):
-    return _along(x, dim, size, how, False)
-
-
-def _resample_back(x, dim, size, how):
-    return _along(x, dim, size, how, True)
-
-
-FUNCTIONS.update({"resample": _resample, "resample_back": _resample_back})
+FUNCTIONS.update({"resample": partial(run_planned, _line),
+                  "resample_back": lambda x, dim, size, how: run_planned(_line, x, dim, size, how, True)})
 
 
 def _wanted(input, size, scale_factor, recompute):
@@ -74,17 +62,20 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     NotImplementedError where arguments do not fit; antialias is not implemented.
     """
     align_corners, antialias = None if align_corners is None else bool(align_corners), bool(antialias)
-    size, scale_factor = [v.tolist() if isinstance(v, Tensor) else v for v in (size, scale_factor)]      # their values count
+    if isinstance(size, Tensor):                  # its values count
+        size = size.tolist()
+    if isinstance(scale_factor, Tensor):
+        scale_factor = scale_factor.tolist()
     sizes, steps = planned(_steps, input, size, scale_factor, mode, align_corners, bool(recompute_scale_factor), antialias)
     if sizes:
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[input.ndim - 3](input, sizes)
     for step in steps:
-        input = _resample(input, *step)
+        input = run_planned(_line, input, *step)
     return input
 
 
 def _steps(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
-    """(output sizes of mode "area", the arguments of _resample for each dim that changes)."""
+    """(output sizes of mode "area", the arguments of _line for each dim that changes)."""
     need_float(input, "interpolate")
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:

@@ -5,21 +5,28 @@
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from cpython.sequence cimport PySequence_Size
-from libc.string cimport memcpy
+from cpython.tuple cimport PyTuple_GetSlice, PyTuple_New, PyTuple_SET_ITEM
+from libc.string cimport memcmp, memcpy
 
-from autograd_cy.array.dtype cimport FLOAT64
-from autograd_cy.array.layout cimport CONTIGUOUS
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, N_DTYPES
+from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref
 from autograd_cy.engine.creation cimport allocate
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport contiguous_of
+from autograd_cy.engine.operands cimport contiguous_of, copy_into
 from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.routines cimport run_routine
-from autograd_cy.engine.tensor cimport Tensor, is_tensor
+from autograd_cy.engine.routines cimport routine_of, run_routine
+from autograd_cy.engine.arguments cimport read_shape
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
+from autograd_cy.kernels.table cimport MAX_ARRAYS, routines
 
+from autograd_cy.engine.shape import squeeze, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
 
 cdef enum:
+    MAX_OUTS = 4              # of a plan
+    MAX_INTS = 24
     KEY = 64
     SLOTS = 256
     A_NUMBER = 0              # what a word of a key announces; the others are addresses of None, True and False
@@ -28,7 +35,7 @@ cdef enum:
     A_TEXT = 3
     A_FLOAT = 7
 
-cdef list remembered = [None] * SLOTS         # (key, result), at places that follow from keys
+cdef list remembered = [None] * SLOTS         # (key, result, plan), at places that follow from keys
 
 
 def record_row(str name, Tensor out, tuple inputs, tuple attrs, object aux=None):
@@ -81,59 +88,211 @@ def empty_as(x, shape, str name="empty"):
     return allocate(shape, (<Tensor> x).dtype_ if is_tensor(<PyObject*> x) else <int> x, name)
 
 
-cdef int write_key(Py_ssize_t* key, int n, object items, bint inside) except -2:
-    """What is to be remembered by, behind n words: how many there are then; -1: it can't be."""
-    cdef int overflow = 0
+cdef int write_key(Py_ssize_t* key, int n, tuple items, int highest) except -2:
+    """What is to be remembered by, behind n words: how many there are then; -1: it can't be. highest: of the dtypes of tensors."""
+    cdef int overflow = 0, i, k
     cdef double number
     cdef Tensor t
-    for a in items:
+    for i in range(len(items)):
+        a = items[i]
         if n + 2 > KEY:
             return -1
         n += 1
-        if type(a) is int:
+        if a is None or a is True or a is False:
+            key[n - 1] = <Py_ssize_t> <PyObject*> a
+        elif type(a) is int:
             key[n - 1], key[n] = A_NUMBER, PyLong_AsLongLongAndOverflow(a, &overflow)
             n = -1 if overflow else n + 1
-        elif a is None or a is True or a is False:
-            key[n - 1] = <Py_ssize_t> <PyObject*> a
-        elif type(a) is tuple or type(a) is list:
-            key[n - 1] = SOME_ITEMS + 4 * PySequence_Size(a)
-            n = write_key(key, n, a, True)
-        elif type(a) is str:
-            key[n - 1], key[n] = A_TEXT, hash(a)
-            n += 1
         elif type(a) is float:
             number = a
             key[n - 1] = A_FLOAT
             memcpy(&key[n], &number, sizeof(number))
             n += 1
-        elif not inside and is_tensor(<PyObject*> a) and (<Tensor> a).dtype_ <= FLOAT64 and n + (<Tensor> a).layout.ndim <= KEY:
+        elif type(a) is tuple or type(a) is list:
+            key[n - 1] = SOME_ITEMS + 4 * PySequence_Size(a)
+            n = write_key(key, n, <tuple> a if type(a) is tuple else tuple(a), -1)
+        elif type(a) is str:
+            key[n - 1], key[n] = A_TEXT, hash(a)
+            n += 1
+        elif is_tensor(<PyObject*> a):
             t = <Tensor> a
-            key[n - 1] = A_TENSOR + 4 * (2 * t.layout.ndim + t.dtype_)
-            memcpy(&key[n], t.layout.dims, t.layout.ndim * sizeof(Py_ssize_t))
+            if t.dtype_ > highest or n + t.layout.ndim > KEY:
+                return -1                     # what a tensor of integers, or one among numbers, means may be its value
+            key[n - 1] = A_TENSOR + 4 * (N_DTYPES * t.layout.ndim + t.dtype_)
+            for k in range(t.layout.ndim):
+                key[n + k] = t.layout.dims[k]
             n += t.layout.ndim
-        else:                                 # what a tensor of integers, or one among numbers, means may be its value
+        else:
             return -1
         if n < 0:
             break
     return n
 
 
-def planned(plan, *args):
-    """plan(*args), remembered: for what follows from shapes and dtypes of tensors of floats, numbers, sequences of these, and texts."""
+cdef object plan_of(object plan, tuple args, int highest):
     cdef Py_ssize_t key[KEY]
-    cdef unsigned long long mixed = 0
-    cdef int i, n = write_key(key, 1, args, False)
+    cdef unsigned long long mixed = 0, other = 0
+    cdef int i, n = write_key(key, 1, args, highest)
+    cdef Py_ssize_t size = n * sizeof(Py_ssize_t)
+    cdef tuple known
     if n < 0:
         return plan(*args)
     key[0] = <Py_ssize_t> <PyObject*> plan
-    for i in range(n):
+    for i in range(0, n - 1, 2):              # in two chains: their products overlap
         mixed = (mixed ^ <unsigned long long> key[i]) * 0x9E3779B97F4A7C15ULL
-        mixed ^= mixed >> 32
-    cdef bytes name = (<char*> key)[:n * sizeof(Py_ssize_t)]
+        other = (other ^ <unsigned long long> key[i + 1]) * 0xD1B54A32D192ED03ULL
+    if n % 2:
+        mixed = (mixed ^ <unsigned long long> key[n - 1]) * 0x9E3779B97F4A7C15ULL
+    mixed = (mixed ^ other >> 1) >> 24
     known = <tuple> remembered[mixed % SLOTS]
-    if known is None or <bytes> known[0] != name:
-        known = remembered[mixed % SLOTS] = (name, plan(*args))
+    if known is None or len(<bytes> known[0]) != size or memcmp(<const char*> <bytes> known[0], key, size):
+        known = remembered[mixed % SLOTS] = ((<char*> key)[:size], plan(*args), plan)
     return known[1]
+
+
+def planned(plan, *args):
+    """plan(*args), remembered: for what follows from shapes and dtypes of tensors of floats, numbers, sequences of these, and texts."""
+    return plan_of(plan, args, FLOAT64)
+
+
+cdef class RowPlan:
+    """How one routine makes a row, as follows from shapes, dtypes and numbers; `run_planned` runs it.
+
+    row: its name, None: nothing is recorded. inputs: how many tensors (or None) that `run_planned` is given the routine takes, behind
+    its outputs; `recorded` of them are the row's. outs: (shape, dtype code or -1: the first input's) of each output, of which `returned`
+    are returned; aux: the range of outputs and inputs that is kept for the rules. attrs: of the row, None: what is kept. ones: (place,
+    shape) of an input that is ones where it is not given. single: the first input lacks the batch dimension of 1 that the plan is for.
+    lean: the routine for the first output only, where no gradient is wanted.
+    """
+
+    cdef Layout* outs[MAX_OUTS]
+    cdef Layout* ones_layout
+    cdef Py_ssize_t ints[MAX_INTS]
+    cdef double numbers[2]
+    cdef int dtypes[MAX_OUTS]
+    cdef int opcode, routine, lean, inputs, recorded, n_outs, returned, aux_first, aux_last, ones, n_ints, n_numbers
+    cdef bint single
+    cdef object attrs
+
+    def __init__(self, row, str routine, int inputs, tuple outs, tuple ints, tuple numbers=(), tuple attrs=None, *, tuple aux=(0, 0),
+                 int returned=1, int recorded=4, tuple ones=None, bint single=False, str lean=None):
+        cdef int i
+        if self.n_outs or len(outs) > MAX_OUTS or len(ints) > MAX_INTS or len(numbers) > 2 or inputs + len(outs) > MAX_ARRAYS:
+            raise ValueError(f"a plan of {len(outs)} outputs and {len(ints)} integers can't be made")
+        self.opcode, self.routine = -1 if row is None else <int> OPCODES[row], routine_of(routine)
+        self.lean = -1 if lean is None else routine_of(lean)
+        self.inputs, self.recorded, self.returned, self.single = inputs, min(inputs, recorded), returned, single
+        self.aux_first, self.aux_last = aux
+        self.attrs, self.ones = attrs, -1
+        if ones is not None:
+            self.ones_layout, self.ones = layout_of(ones[1]), ones[0]
+        for i in range(len(outs)):
+            self.outs[i], self.dtypes[i] = layout_of(outs[i][0]), outs[i][1]
+            self.n_outs += 1
+        for i in range(len(ints)):
+            self.ints[i] = ints[i]
+        for i in range(len(numbers)):
+            self.numbers[i] = numbers[i]
+        self.n_ints, self.n_numbers = <int> len(ints), <int> len(numbers)
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(self.n_outs):
+            layout_decref(self.outs[i])
+        if self.ones_layout != NULL:
+            layout_decref(self.ones_layout)
+
+
+cdef Layout* layout_of(object shape) except NULL:
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    return layout_contiguous(read_shape(shape, sizes, "empty"), sizes)
+
+
+cdef Tensor ones_as(Layout* layout, int dtype):
+    cdef Tensor t = own(tensor_new(layout, dtype))
+    cdef Py_ssize_t i
+    for i in range(layout.numel):
+        if dtype == FLOAT64:
+            (<double*> t.data)[i] = 1
+        else:
+            (<float*> t.data)[i] = 1
+    return t
+
+
+def run_planned(plan, *args):
+    """What the RowPlan that plan(*args) returns (which is remembered) makes of the tensors that args begin with: an output, or a tuple of
+    several. Inputs that the routine updates are changed in place."""
+    cdef unsigned long long before = operators.exchanges
+    cdef RowPlan p = plan_of(plan, args, BOOL)
+    cdef Py_ssize_t i
+    for i in range(p.inputs, len(args)):
+        if is_tensor(<PyObject*> args[i]):        # as a number, whose value matters
+            p = plan(*args)
+            break
+    if operators.exchanges != before:             # by a value of the user's: what was checked is no longer so
+        raise RuntimeError("an argument changed the memory or the shape of a tensor while it was read")
+    if p.single:
+        args = (unsqueeze(args[0], 0), *args[1:])
+    out = run_plan(p, args)
+    if not p.single:
+        return out
+    return squeeze(out, 0) if p.returned == 1 else tuple([squeeze(each, 0) for each in out])
+
+
+cdef object run_plan(RowPlan p, tuple args):
+    cdef PyObject* inputs[MAX_ARRAYS]
+    cdef PyObject* arrays[MAX_ARRAYS]
+    cdef tuple outs
+    cdef list kept = None                     # copies, for as long as the routine runs
+    cdef Tensor x
+    cdef Tensor copy
+    cdef int dtype = (<Tensor?> args[0]).dtype_, i, n = p.n_outs, routine = p.routine
+    cdef bint wanted
+    for i in range(p.inputs):
+        inputs[i] = NULL
+        if args[i] is not None:
+            inputs[i] = <PyObject*> (<Tensor?> args[i])
+        elif i == p.ones:
+            copy = ones_as(p.ones_layout, dtype)
+            kept = [copy]
+            inputs[i] = <PyObject*> copy
+    wanted = p.opcode >= 0 and any_wants_grad(p.recorded, inputs)
+    if not wanted and p.lean >= 0:
+        n, routine = 1, p.lean
+    outs = PyTuple_New(n)
+    for i in range(n):
+        x = own(tensor_new(p.outs[i], dtype if p.dtypes[i] < 0 else p.dtypes[i]))
+        arrays[i] = <PyObject*> x
+        Py_INCREF(x)
+        PyTuple_SET_ITEM(outs, i, x)
+    for i in range(p.inputs):
+        arrays[n + i] = inputs[i]
+        if inputs[i] == NULL:
+            continue
+        if not (<Tensor> inputs[i]).layout.flags & CONTIGUOUS:
+            copy = own(contiguous_of(<Tensor> inputs[i]))
+            kept = kept or []
+            kept.append(copy)
+            arrays[n + i] = <PyObject*> copy
+    run_routine(routine, arrays, p.n_ints, p.ints, p.n_numbers, p.numbers)
+    for i in range(p.recorded, p.inputs):
+        if inputs[i] != NULL and routines[routine].roles[n + i] == b"u":
+            x = <Tensor> inputs[i]
+            if arrays[n + i] != inputs[i]:
+                copy_into(x, <Tensor> arrays[n + i])
+            x.storage.version += 1
+    if wanted:
+        aux = None
+        if p.aux_last:
+            aux = PyTuple_New(p.aux_last - p.aux_first)
+            for i in range(p.aux_first, p.aux_last):
+                Py_INCREF(<object> arrays[i])
+                PyTuple_SET_ITEM(aux, i - p.aux_first, <object> arrays[i])
+        attrs = aux if p.attrs is None else p.attrs
+        record(p.opcode, arrays[0], p.recorded, inputs, <PyObject*> attrs, NULL if aux is None or p.attrs is None else <PyObject*> aux)
+    if p.returned == 1:
+        return <object> arrays[0]
+    return outs if p.returned >= n else PyTuple_GetSlice(outs, 0, p.returned)
 
 
 def packed(x):

@@ -10,6 +10,7 @@ from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.dtype cimport FLOAT64, INT64
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref
+from autograd_cy.engine.arguments cimport axis_of
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
@@ -17,7 +18,6 @@ from autograd_cy.engine.operands cimport contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport dims_of, either, input_of, keep_of, pair, reduced
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport axis_of
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport REDUCE_SUM
 

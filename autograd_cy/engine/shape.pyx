@@ -1,18 +1,19 @@
 # Views and copies: reshape, permute, expand, slices, contiguous, clone, conversions.
 #
-# Above 500 lines because views share their helpers, and another module would add 15 kB that do nothing but import them.
+# Above 500 lines, as views share what records them.
 #
-# Relies on array, dispatch, record. Views share memory and cost one layout; methods.py puts the functions into Tensor.
+# Relies on array, arguments, record. Views share memory and cost one layout; methods.py puts the functions into Tensor.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, layout_expand, layout_incref, layout_permute,
     layout_strided, layout_view, strides_of,
 )
+from autograd_cy.engine.arguments cimport axis_of, make_quick, need_tensor, read_dims, read_shape, sizes_from
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
@@ -20,188 +21,14 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, converted, copy_elements, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_alias, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import BoundsError, ShapeError, misfit
 from autograd_cy.array.dtypes import DType, as_dtype
 
-cdef int RESHAPE = row_number("reshape"), PERMUTE = row_number("permute"), EXPAND = row_number("expand"), SLICE = row_number("slice")
+cdef int RESHAPE = row_number("reshape"), PERMUTE = row_number("permute"), EXPAND = row_number("expand")
 cdef int SELECT = row_number("select"), NARROW = row_number("narrow")
-cdef int UNSLICE = row_number("unslice"), CLONE = row_number("clone"), CONVERT = row_number("convert"), SUM_TO = row_number("sum_to")
-
-
-cdef extern from *:
-    """
-    /* Where Cython's functions keep what a call enters, as CPython's own do; NULL where they don't. */
-    typedef PyObject* (*ag_call)(PyObject*, PyObject**, size_t, PyObject*);
-    static ag_call* ag_entry(PyObject* f) {
-        int found = Py_TYPE(f)->tp_vectorcall_offset == offsetof(PyCFunctionObject, vectorcall);
-        return found ? (ag_call*) &((PyCFunctionObject*) f)->vectorcall : NULL;
-    }
-    """
-    ctypedef PyObject* (*ag_call)(PyObject*, PyObject** args, size_t n, PyObject* names) except NULL
-    ag_call* ag_entry(object f) noexcept
-
-cdef extern from "Python.h":
-    Py_ssize_t PyVectorcall_NARGS(size_t n) noexcept
-    bint PyLong_CheckExact(PyObject* o) noexcept
-    bint PyTuple_CheckExact(PyObject* o) noexcept
-    bint PyList_CheckExact(PyObject* o) noexcept
-    bint PyIndex_Check(object o) noexcept
-    PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
-    Py_ssize_t PySequence_Fast_GET_SIZE(PyObject* o) noexcept
-    Py_ssize_t PyLong_AsSsize_t(PyObject* o) noexcept
-    ctypedef struct PySliceObject:
-        PyObject* start
-        PyObject* stop
-        PyObject* step
-    bint PySlice_Check(PyObject* o) noexcept
-    int PySlice_Unpack(PyObject* s, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1
-    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
-    PyObject* PyErr_Occurred() noexcept
-    void PyErr_Clear() noexcept
-
-
-# ---- arguments
-
-cdef int unmoved(unsigned long long before, str name) except -1:
-    """That no tensor has been given other memory or another shape (by __index__, say) since `operators.exchanges` was `before`."""
-    if operators.exchanges != before:
-        raise RuntimeError(f"{name}: an argument changed the memory or the shape of a tensor while it was read")
-    return 0
-
-
-cdef Py_ssize_t integer(object value, str what, str name) except? -1:
-    cdef unsigned long long before = operators.exchanges
-    cdef Py_ssize_t made
-    if not PyIndex_Check(value):
-        raise TypeError(f"{name}: {what} must be an integer, got {value!r}")
-    made = value
-    unmoved(before, name)
-    return made
-
-
-cdef bint truth(object value, str name) except -1:
-    cdef unsigned long long before = operators.exchanges
-    cdef bint made = value
-    unmoved(before, name)
-    return made
-
-
-cdef int axis_of(object dim, int ndim, str name) except -1:
-    """A dimension number, negative ones counted from the end; a 0-d tensor takes 0 and -1."""
-    cdef Py_ssize_t axis = dim if PyLong_CheckExact(<PyObject*> dim) else integer(dim, "a dim", name)
-    cdef int n = max(ndim, 1)
-    if not -n <= axis < n:
-        raise IndexError(f"{name}: dim {axis} is out of range for a tensor of {ndim} dimensions")
-    return <int> (axis + n if axis < 0 else axis)
-
-
-cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1:
-    """Fill `axes` from a dimension number or a sequence of different ones; how many there are is returned."""
-    cdef unsigned long long seen = 0
-    cdef PyObject* given = <PyObject*> dims
-    cdef int i, n = plain_ints(&given, 1, axes), most = max(ndim, 1)
-    if n < 0 and PyIndex_Check(dims):
-        axes[0], n = integer(dims, "a dim", name), 1
-    elif n < 0:
-        n = read_shape(dims, axes, name)
-    for i in range(n):
-        if not -most <= axes[i] < most:
-            raise IndexError(f"{name}: dim {axes[i]} is out of range for a tensor of {ndim} dimensions")
-        axes[i] += most if axes[i] < 0 else 0
-        if seen >> axes[i] & 1:
-            raise ShapeError(f"{name}: dim {axes[i]} occurs twice in {dims}")
-        seen |= <unsigned long long> 1 << axes[i]
-    return n
-
-
-cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
-    """Fill `sizes` from a sequence of integers; the number of dimensions is returned."""
-    cdef PyObject* given = <PyObject*> shape
-    cdef unsigned long long before = operators.exchanges
-    cdef int n = -1 if PyLong_CheckExact(given) else plain_ints(&given, 1, sizes)
-    if n >= 0:
-        return n
-    n = 0
-    if len(shape) > MAX_NDIM:
-        raise ShapeError(f"{name}: a tensor has at most {MAX_NDIM} dimensions, got {len(shape)}")
-    for size in shape:
-        if n == MAX_NDIM:
-            break
-        sizes[n] = integer(size, "a size", name)
-        n += 1
-    unmoved(before, name)
-    return n
-
-
-cdef object sizes_from(tuple args):
-    """Sizes given as f(2, 3) or f((2, 3))."""
-    if len(args) == 1 and not isinstance(args[0], int) and hasattr(args[0], "__len__") and not isinstance(args[0], Tensor):
-        return args[0]
-    return args
-
-
-cdef Tensor need_tensor(object x, str name):
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
-    return x
-
-
-cdef int plain_ints(PyObject** args, Py_ssize_t n, Py_ssize_t* ints) noexcept:
-    """Fill `ints` from f(2, 3) or f((2, 3)) of nothing but Python integers; how many, or -1."""
-    cdef Py_ssize_t i
-    if n == 1 and (PyTuple_CheckExact(args[0]) or PyList_CheckExact(args[0])):
-        n = PySequence_Fast_GET_SIZE(args[0])
-        args = PySequence_Fast_ITEMS(args[0])
-    if n > MAX_NDIM:
-        return -1
-    for i in range(n):
-        if not PyLong_CheckExact(args[i]):
-            return -1
-        ints[i] = PyLong_AsSsize_t(args[i])
-        if ints[i] == -1 and PyErr_Occurred() != NULL:
-            PyErr_Clear()
-            return -1
-    return <int> n
-
-
-# Functions f(x, *ints) enter here: Cython packs *ints in a tuple, 40 ns. `make` makes the result, or None where something is wrong,
-# which f itself will then say.
-cdef struct Quick:
-    PyObject* function
-    Maker make
-    ag_call general
-
-cdef Quick quick[16]
-
-
-cdef PyObject* quick_call(PyObject* f, PyObject** args, size_t nargsf, PyObject* names) except NULL:
-    cdef Py_ssize_t ints[MAX_NDIM]
-    cdef Py_ssize_t n_args = PyVectorcall_NARGS(nargsf)
-    cdef Quick* q = &quick[0]
-    cdef int n = -1
-    while q.function != f:
-        q += 1
-    if names == NULL and n_args > 0 and is_tensor(args[0]):
-        n = plain_ints(args + 1, n_args - 1, ints)
-    if n >= 0:
-        made = q.make(<Tensor> args[0], n, ints)
-        if made is not None:
-            Py_INCREF(made)
-            return <PyObject*> made
-    return q.general(f, args, nargsf, names)
-
-
-cdef int make_quick(object f, Maker make) except -1:
-    cdef ag_call* entry = ag_entry(f)
-    cdef Quick* q = &quick[0]
-    if entry != NULL and entry[0] != NULL:
-        while q.function != NULL:
-            q += 1
-        q.function, q.make, q.general = <PyObject*> f, make, entry[0]
-        entry[0] = quick_call
-    return 0
+cdef int CLONE = row_number("clone"), CONVERT = row_number("convert"), SUM_TO = row_number("sum_to")
 
 
 # ---- views
@@ -666,176 +493,6 @@ cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length):
                    x.data + start * strides_of(x.layout)[axis] * itemsize_of(x.dtype_), NARROW, 3, attrs)
 
 
-# ---- slices: per axis start, length (-1: all of it) and step
-
-cdef int unpack_slice(object given, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1:
-    """The numbers of a slice."""
-    cdef unsigned long long before = operators.exchanges
-    PySlice_Unpack(<PyObject*> given, start, stop, step)
-    return unmoved(before, "index")
-
-
-cdef bint read_slice(PyObject* given, Py_ssize_t size, Py_ssize_t* start, Py_ssize_t* length, Py_ssize_t* step) except -1:
-    """What a slice takes of an axis; True where that is all of it. Bounds that are None or small are read as they lie."""
-    cdef PySliceObject* s = <PySliceObject*> given
-    cdef PyObject* none = <PyObject*> None
-    cdef Py_ssize_t stop = size
-    if s.step == none and (s.start == none or PyLong_CheckExact(s.start)) and (s.stop == none or PyLong_CheckExact(s.stop)):
-        start[0], step[0] = 0, 1
-        if s.start != none:
-            start[0] = PyLong_AsSsize_t(s.start)
-        if s.stop != none:
-            stop = PyLong_AsSsize_t(s.stop)
-        if (start[0] == -1 or stop == -1) and PyErr_Occurred() != NULL:
-            PyErr_Clear()
-            unpack_slice(<object> given, start, &stop, step)
-    else:
-        unpack_slice(<object> given, start, &stop, step)
-    length[0] = PySlice_AdjustIndices(size, start, &stop, step[0])
-    start[0] = start[0] if length[0] else 0
-    return step[0] == 1 and length[0] == size
-
-
-cdef object viewed_at(Tensor x, PyObject** items, Py_ssize_t n, str name):
-    """x at numbers, slices, None and at most one Ellipsis: a view; Python's None where there is something else. One cut is recorded
-    as select or narrow, whose records are short; none as reshape."""
-    cdef Py_ssize_t ints[4 * MAX_NDIM]                  # of each axis start, length and step; the shape
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Py_ssize_t first[3]
-    cdef const Py_ssize_t* dims = x.layout.dims
-    cdef const Py_ssize_t* given = strides_of(x.layout)
-    cdef Py_ssize_t* cut = ints
-    cdef Py_ssize_t start, length, step, offset = 0, k
-    cdef PyObject* none = <PyObject*> None
-    cdef PyObject* dots = <PyObject*> Ellipsis
-    cdef PyObject* item
-    cdef int ndim = x.layout.ndim, axis = 0, kept = 0, cuts = 0, inserted = 0, left = ndim, row = SLICE, i
-    cdef bint dotted = False
-    for k in range(n):
-        item = items[k]
-        if PyLong_CheckExact(item) or PySlice_Check(item):
-            left -= 1
-        elif item == none:
-            inserted += 1
-        elif item == dots and not dotted:
-            dotted = True
-        else:
-            return None
-    if left < 0:
-        raise IndexError(f"{name}: {ndim - left} indices for a tensor of {ndim} dimensions (shape {x.shape})")
-    if ndim + inserted > MAX_NDIM:
-        raise IndexError(f"{name}: a tensor has at most {MAX_NDIM} dimensions")
-    for k in range(n + 1):
-        item = items[k] if k < n else dots                                # all axes that no item names
-        if item == none:
-            shape[kept], strides[kept] = 1, -1
-            kept += 1
-        elif item == dots:
-            while left > 0:
-                shape[kept], strides[kept] = dims[axis], given[axis]
-                cut[0], cut[1], cut[2] = 0, -1, 1
-                axis, kept, cut, left = axis + 1, kept + 1, cut + 3, left - 1
-        else:
-            cut[0], cut[1], cut[2] = 0, -1, 1
-            if PySlice_Check(item):
-                if not read_slice(item, dims[axis], &start, &length, &step):
-                    first[0], first[1], first[2], row = axis, start, length, NARROW if step == 1 else SLICE
-                    cut[0], cut[1], cut[2], cuts = start, length, step, cuts + 1
-                shape[kept], strides[kept] = length, given[axis] * step
-                kept += 1
-            else:
-                start = <object> item
-                if not -dims[axis] <= start < dims[axis]:
-                    raise IndexError(f"{name}: index {start} is out of range for dim {axis} of size {dims[axis]}")
-                if start < 0:
-                    start += dims[axis]
-                first[0], first[1], row = axis, start, SELECT
-                cut[0], cut[1], cuts = start, 1, cuts + 1
-            offset += start * given[axis]
-            axis, cut = axis + 1, cut + 3
-    if inserted:
-        for i in range(kept - 1, -1, -1):                                 # as unsqueeze has them
-            if strides[i] == -1 and shape[i] == 1:
-                strides[i] = shape[i + 1] * strides[i + 1] if i + 1 < kept else 1
-    if cuts == 0:
-        return view_of(x, layout_strided(kept, shape, strides), x.data, RESHAPE, kept, shape)
-    if cuts == 1 and not inserted and row != SLICE:
-        return view_of(x, layout_strided(kept, shape, strides), x.data + offset * itemsize_of(x.dtype_), row, 2 if row == SELECT else 3,
-                       first)
-    memcpy(cut, shape, kept * sizeof(Py_ssize_t))
-    return view_of(x, layout_strided(kept, shape, strides), x.data + offset * itemsize_of(x.dtype_), SLICE, 3 * ndim + kept, ints)
-
-
-cdef int read_cuts(tuple index, int ndim, Py_ssize_t* cuts) except -1:
-    """From (start, length, step) for each axis, or (None, None, None) for all of it."""
-    cdef int i
-    for i in range(ndim):
-        cuts[3 * i], cuts[3 * i + 1], cuts[3 * i + 2] = 0, -1, 1
-        if i < len(index):
-            start, length, step = index[i]
-            if start is not None:
-                cuts[3 * i], cuts[3 * i + 1], cuts[3 * i + 2] = start, length, step
-    return 0
-
-
-cdef Py_ssize_t cut_out(Layout* full, const Py_ssize_t* cuts, Py_ssize_t* dims, Py_ssize_t* strides) noexcept:
-    """Sizes and strides of what is cut out of a layout; the place of its first element is returned."""
-    cdef Py_ssize_t offset = 0
-    cdef int i
-    for i in range(full.ndim):
-        dims[i] = full.dims[i] if cuts[3 * i + 1] < 0 else cuts[3 * i + 1]
-        strides[i] = strides_of(full)[i] * cuts[3 * i + 2]
-        offset += cuts[3 * i] * strides_of(full)[i] if dims[i] else 0
-    return offset
-
-
-def slice_axes(Tensor x, tuple index, shape=None):
-    """x[start : start + length * step : step] along every axis, in `shape` (None: as it comes). A view."""
-    cdef Py_ssize_t ints[4 * MAX_NDIM]
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef int n = 3 * x.layout.ndim, ndim = x.layout.ndim
-    cdef Layout* layout
-    cdef Layout* shaped
-    read_cuts(index, ndim, ints)
-    cdef Py_ssize_t offset = cut_out(x.layout, ints, dims, strides)
-    layout = layout_strided(ndim, dims, strides)
-    if shape is not None:
-        ndim = read_shape(shape, dims, "slice")
-        shaped = layout_view(layout, ndim, dims)
-        layout_decref(layout)
-        layout = shaped
-    memcpy(ints + n, dims, ndim * sizeof(Py_ssize_t))
-    return view_of(x, layout, x.data + offset * itemsize_of(x.dtype_), SLICE, n + ndim, ints)
-
-
-cdef Tensor placed(Tensor g, int ndim, const Py_ssize_t* shape, const Py_ssize_t* cuts):
-    """Zeros of a shape, with g where cuts are; in g axes of size 1 may be missing, or more of them there."""
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Tensor out = zeros_of(ndim, shape, g.dtype_)
-    cdef Py_ssize_t offset = cut_out(out.layout, cuts, dims, strides)
-    cdef Layout* seen = layout_view(g.layout, ndim, dims)
-    copy_block(out, offset, g, 0, ndim, dims, strides, strides_of(seen))
-    layout_decref(seen)
-    return out
-
-
-def unslice(Tensor x, shape, tuple index):
-    """x placed at a slice of zeros: the gradient of slice_axes."""
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef Py_ssize_t cuts[3 * MAX_NDIM]
-    cdef PyObject* inputs[1]
-    cdef int ndim = read_shape(shape, sizes, "unslice")
-    read_cuts(index, ndim, cuts)
-    cdef Tensor out = placed(x, ndim, sizes, cuts)
-    if any_wants_grad(1, fill_one(inputs, x)):
-        attrs = (shape, index)
-        record(UNSLICE, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
-    return out
-
-
 # ---- copies and conversions
 
 cdef Tensor made(int ndim, const Py_ssize_t* shape, int dtype):
@@ -951,16 +608,6 @@ cdef int part_backward(Node node, PyObject** grads, PyObject** result) except -1
     return 0
 
 
-cdef int sliced_backward(Node node, PyObject** grads, PyObject** result) except -1:
-    """Zeros, with the gradient at its place."""
-    cdef Layout* full = node.edges[0].layout
-    cdef Tensor out = placed(<Tensor> grads[0], full.ndim, full.dims, <const Py_ssize_t*> node.saved)
-    Py_INCREF(out)
-    result[0] = <PyObject*> out
-    return 0
-
-
 backwards[RESHAPE] = backwards[PERMUTE] = viewed_backward
 backwards[EXPAND] = backwards[CLONE] = expanded_backward
 backwards[SELECT] = backwards[NARROW] = part_backward
-backwards[SLICE] = sliced_backward

@@ -11,6 +11,7 @@ from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_scalar, same_shape,
 )
+from autograd_cy.engine.arguments cimport axis_of, unmoved
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
@@ -19,13 +20,13 @@ from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport either, input_of, keep_of, pair
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.scans cimport CUMMAX, CUMMIN, new_like
-from autograd_cy.engine.shape cimport axis_of
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.engine.shape cimport reshape_to
+from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError
 from autograd_cy.engine.creation import as_tensor, full_like
 from autograd_cy.engine.reduce import ValuesIndices
-from autograd_cy.engine.shape import convert
+from autograd_cy.engine.shape import convert, detach, movedim, reshape, unsqueeze
 
 cdef int SORT = row_number("sort"), TOPK = row_number("topk"), KTHVALUE = row_number("kthvalue"), MEDIAN = row_number("median")
 cdef int NANMEDIAN = row_number("nanmedian"), MODE = row_number("mode"), MEDIAN_OF_ALL = row_number("median_of_all")
@@ -33,7 +34,10 @@ cdef int QUANTILE = row_number("quantile"), QUANTILE_ROUTINE = routine_of("sorti
 cdef int MAX = row_number("max"), MIN = row_number("min")
 cdef int PLACED = routine_of("sorting.placed"), ALONG = routine_of("sorting.along"), SEARCH = routine_of("counting.search")
 
-cdef enum Task:               # as in kernels/sorting
+cdef enum:
+    SHORT = 32                # as in kernels/sorting
+
+cdef enum Task:
     TASK_SORT
     TASK_TOP
     TASK_KTH
@@ -44,9 +48,14 @@ cdef enum Task:               # as in kernels/sorting
 
 cdef object resized(Tensor x, int axis, Py_ssize_t size, bint keepdim, int dtype):
     """A new tensor of the shape of x, with another size along axis, or without it."""
+    cdef Layout* layout = layout_along(x, axis, size, keepdim)
+    cdef object out = own(tensor_new(layout, dtype))
+    layout_decref(layout)
+    return out
+
+
+cdef Layout* layout_along(Tensor x, int axis, Py_ssize_t size, bint keepdim) except NULL:
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Layout* layout
-    cdef object out
     cdef int d, n = 0
     for d in range(x.layout.ndim):
         if d != axis:
@@ -56,10 +65,7 @@ cdef object resized(Tensor x, int axis, Py_ssize_t size, bint keepdim, int dtype
         else:
             continue
         n += 1
-    layout = layout_contiguous(n, shape)
-    out = own(tensor_new(layout, dtype))
-    layout_decref(layout)
-    return out
+    return layout_contiguous(n, shape)
 
 
 cdef object along(int opcode, Task task, Tensor x, int axis, Py_ssize_t size, bint keepdim, bint descending, Py_ssize_t k, tuple attrs,
@@ -218,24 +224,82 @@ def mode(input, dim=-1, bint keepdim=False, *, axis=None, keepdims=None):
 
 # ---- quantiles
 
-def quantile_row(Tensor x, int axis, q, int mode, bint skip):
-    """The row itself, of statistics.quantile: q, a number or a contiguous tensor of one dimension, becomes the dimension `axis`."""
+cdef tuple BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """The q-quantiles along `dim` (of all elements by default): for a number q without that dimension, for a 1-d tensor q along a new
+    first one. NaN where an element is NaN. interpolation: "linear", "lower", "higher", "midpoint" or "nearest" between two elements.
+
+    Raises RuntimeError unless the input is floating point and not empty, and q lies in [0, 1].
+    """
+    return quantiles(input, q, dim, keepdim, interpolation, False, "quantile")
+
+
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """As `quantile`, of the elements that are not NaN; NaN where all are."""
+    return quantiles(input, q, dim, keepdim, interpolation, True, "nanquantile")
+
+
+cdef object quantiles(object input, object q, object dim, bint keep, object interpolation, bint skip, str name):
+    cdef Tensor x = input_of(input, name)
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int axis = 0 if dim is None else axis_of(dim, x.layout.ndim, name), ndim = x.layout.ndim, i
+    cdef bint several = isinstance(q, Tensor) and (<Tensor> q).layout.ndim == 1
+    cdef unsigned long long before = operators.exchanges
+    if x.dtype_ > FLOAT64:
+        raise DTypeError(f"{name}: expected a floating-point tensor, got {x.dtype.name}")
+    if interpolation not in BETWEEN:
+        raise ShapeError(f"{name}: interpolation must be one of {', '.join(BETWEEN)}, got {interpolation!r}")
+    if isinstance(q, Tensor):
+        if (<Tensor> q).layout.ndim > 1 or (<Tensor> q).dtype_ != x.dtype_:
+            raise DTypeError(f"{name}: q must be a number or a tensor of at most one dimension of dtype {x.dtype.name}, "
+                             f"got shape {q.shape} of {q.dtype.name}")
+        q = own(contiguous_of(detach(q) if several else reshape(detach(q), 1)))
+    else:
+        q = float(q)
+        if not 0 <= <double> q <= 1:
+            raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
+    unmoved(before, name)
+    if x.layout.numel == 0:
+        raise ShapeError(f"{name}: the input of shape {x.shape} is empty")
+    mode = BETWEEN.index(interpolation)
+    if dim is not None and ndim:
+        result = quantile_row(x, axis, q, mode, skip, keep or several)
+        if several:
+            result = movedim(result, axis, 0)
+            return unsqueeze(result, axis + 1) if keep else result
+        return result
+    result = quantile_row(x if ndim == 1 else reshape_to(x, 1, &x.layout.numel), 0, q, mode, skip, several)
+    if not (keep and ndim):
+        return result
+    shape[0] = (<Tensor> result).layout.numel
+    for i in range(ndim):
+        shape[i + several] = 1
+    return reshape_to(result, ndim + several, shape)
+
+
+def quantile_row(Tensor x, int axis, q, int mode, bint skip, bint keep):
+    """The row itself: q, a number or a contiguous tensor of one dimension, becomes the dimension `axis`, which a number may be without."""
     cdef bint several = isinstance(q, Tensor)
     cdef Py_ssize_t n = (<Tensor> q).layout.numel if several else 1
     cdef double level = 0 if several else q
-    cdef Tensor order = along(SORT, TASK_SORT, x, axis, size_along(x, axis), True, False, 0, None, True)
+    cdef bint few = size_along(x, axis) <= SHORT                 # which the routine puts in order itself
+    cdef Tensor order = x if few else along(SORT, TASK_SORT, x, axis, size_along(x, axis), True, False, 0, None, True)
     cdef Tensor values = resized(x, axis, n, True, x.dtype_)
     cdef PyObject* tensors[6]
-    cdef Py_ssize_t ints[3]
-    ints[0], ints[1], ints[2] = axis, mode, skip
+    cdef Py_ssize_t ints[4]
+    ints[0], ints[1], ints[2], ints[3] = axis, mode, skip, few
     tensors[0], tensors[1], tensors[2], tensors[3] = <PyObject*> values, NULL, <PyObject*> order, <PyObject*> x
     tensors[4], tensors[5], aux = <PyObject*> q if several else NULL, NULL, None
     if any_wants_grad(1, tensors + 3):
         aux = (resized(x, axis, 2 * n, True, INT64), resized(x, axis, 2 * n, True, x.dtype_))
         tensors[1], tensors[5] = <PyObject*> (<tuple> aux)[0], <PyObject*> (<tuple> aux)[1]
-    run_routine(QUANTILE_ROUTINE, tensors, 3, ints, 1, &level)
+    run_routine(QUANTILE_ROUTINE, tensors, 4, ints, 1, &level)
+    if not keep:
+        values = own(tensor_alias(values, layout_along(x, axis, 1, False), values.data))
     if aux is not None:
-        attrs = (axis, q, mode, skip)
+        attrs = (axis, q, mode, skip, keep)
         record(QUANTILE, <PyObject*> values, 1, tensors + 3, <PyObject*> attrs, <PyObject*> aux)
     return values
 

@@ -52,6 +52,7 @@ cdef struct Operators:
     PyObject* (*inplace)(int opcode, PyObject* a, PyObject* b) except NULL
     PyObject* (*matmul)(PyObject* a, PyObject* b) except NULL
     PyObject* (*getitem)(PyObject* x, PyObject* index) except NULL
+    PyObject* (*getitem_any)(PyObject* x, PyObject* index) except NULL      # by more than numbers and slices
     int (*setitem)(PyObject* x, PyObject* index, PyObject* value) except -1
     int (*refresh)(PyObject* view) except -1     # let a view learn of in-place changes to its base's history
     unsigned long long exchanges                 # how often a tensor was given other memory or another shape: x.data = ..., t_()

@@ -1,5 +1,7 @@
 # Windows on memory: diagonals, triangles, sliding windows, as_strided; how a view of a base that was changed in place is differentiated.
 #
+# A few lines above 500 lines.
+#
 # Relies on array, shape, record. record.pyx makes nodes for views of changed bases; the rules of the table call the functions here;
 # methods.py makes diagonal and unfold methods.
 #
@@ -12,16 +14,18 @@ from cpython.ref cimport Py_INCREF
 from autograd_cy.array.dtype cimport INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_dense_like, layout_incref, layout_strided,
-    layout_view, same_layout, same_shape, shape_tuple, strides_of, strides_tuple,
+    layout_view, same_layout, same_shape, strides_of,
 )
 from autograd_cy.array.storage cimport FOREIGN
+from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, read_shape
 from autograd_cy.engine.gradients cimport backwards
-from autograd_cy.engine.node cimport AS_STRIDED, REPLACE_STRIDED, Node
+from autograd_cy.engine.modes cimport grad_enabled
+from autograd_cy.engine.node cimport AS_STRIDED, REPLACE_STRIDED, Edge, Node, node_with_ints, remember_line
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, copy_into, copy_of
-from autograd_cy.engine.record cimport any_wants_grad, record, wants_grad
+from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number
-from autograd_cy.engine.shape cimport axis_of, copy_block, fill_one, integer, made_of, need_tensor, read_shape, view_of, zeros_of
+from autograd_cy.engine.shape cimport copy_block, fill_one, made_of, view_of, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport Array, K
 
@@ -192,7 +196,8 @@ def fill_strided(Tensor x, tuple base, tuple view):
 def replaced(input, src, cut, str name):
     """A copy of input in which the view cut(copy) shows src: the row replace_strided."""
     cdef Tensor x = need_tensor(input, name), v = need_tensor(src, name), out, seen
-    cdef PyObject* inputs[2]
+    cdef PyObject* node
+    cdef Py_ssize_t offset
     cdef Layout* layout = layout_dense_like(x.layout)
     out = own(copy_of(x, layout))
     layout_decref(layout)
@@ -200,12 +205,23 @@ def replaced(input, src, cut, str name):
     if not same_shape(seen.layout, v.layout):
         raise RuntimeError(f"{name}: expected src of shape {seen.shape}, got {v.shape}")
     copy_into(seen, v)
-    inputs[0], inputs[1] = <PyObject*> x, <PyObject*> v
-    if out.dtype_ < INT64 and any_wants_grad(2, inputs):
-        attrs = ((shape_tuple(out.layout), strides_tuple(out.layout)),
-                 (shape_tuple(seen.layout), strides_tuple(seen.layout), (seen.data - out.data) // itemsize_of(out.dtype_)))
-        record(REPLACE_STRIDED, <PyObject*> out, 2, inputs, <PyObject*> attrs, NULL)
+    if out.dtype_ < INT64 and (wants_grad(x) or wants_grad(v)) and grad_enabled():
+        offset = (seen.data - out.data) // itemsize_of(out.dtype_)
+        node = node_with_ints(REPLACE_STRIDED, 2, 1, &offset)
+        edge_laid_out(&(<Node> node).edges[0], x, out.layout)
+        edge_laid_out(&(<Node> node).edges[1], v, seen.layout)
+        remember_line(<Node> node)
+        set_history(<PyObject*> out, node, 0)
     return out
+
+
+cdef int edge_laid_out(Edge* edge, Tensor x, Layout* layout) except -1:
+    """The edge for x, seen in another layout of its shape."""
+    set_edge(edge, x)
+    layout_incref(layout)
+    layout_decref(edge.layout)
+    edge.layout = layout
+    return 0
 
 
 # ---- triangles
@@ -220,8 +236,7 @@ def triangle(Tensor x, diagonal, bint lower):
     cdef Py_ssize_t place = PyNumber_AsSsize_t(diagonal, NULL), ndim = x.layout.ndim
     cdef Layout* layout
     cdef Layout* seen
-    cdef Tensor out
-    cdef Tensor a = x
+    cdef Tensor out, a = x
     if ndim < 2:
         raise ShapeError(f"{'tril' if lower else 'triu'}: expected at least 2 dimensions, got shape {x.shape}")
     layout = layout_contiguous_like(x.layout)

@@ -6,10 +6,11 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 from typing import Any
 
 from autograd_cy.engine import (
-    blocks, decompositions, dispatch, gather, joins, linear_algebra, named_products, products, reduce, scans, shape, sorting, windows,
+    blocks, counts, decompositions, dispatch, distances, gather, joins, linear_algebra, named_products, products, reduce, scans, shape,
+    sorting, windows,
 )
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
-from autograd_cy.engine.losses import cross_entropy
+from autograd_cy.engine.losses import cross_entropy, nll_loss
 from autograd_cy.engine.node import Node
 from autograd_cy.engine.tensor import Tensor
 from autograd_cy.ops import TABLE
@@ -38,13 +39,15 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "prod", "a
     "std": lambda x, dim, keepdim, correction: reduce.std(x, dim, keepdim=keepdim, correction=correction),
     "norm": lambda x, p, dim, keepdim: reduce.norm(x, p, dim, keepdim),
     "softmax": reduce.softmax, "log_softmax": reduce.log_softmax, "linear": products.linear,
-    "cross_entropy": lambda x, target, weight, ignore_index, smoothing: cross_entropy(x, target, weight, ignore_index, "none", smoothing),
+    "cross_entropy": lambda x, target, weight, ignore, smoothing, reduce: cross_entropy(x, target, weight, ignore, reduce, smoothing),
+    "nll_loss": lambda x, target, weight, ignore, smoothing, reduce: nll_loss(x, target, weight, ignore, reduce),
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
     "concatenate": lambda *xs: joins.cat(xs[:-2], xs[-1]), "stack": lambda *xs: joins.stack(xs[:-1], xs[-1]),
 }
 FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix_exp", "qr", "svd")} | {
     "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band, "trace": named_products.trace,
-    "cross": named_products.cross_rows,
+    "cross": named_products.cross_rows, "cdist": distances.cdist_row, "pdist": distances.pdist, "cov": distances.cov_row,
+    "normalize": distances.unit_row, "neighbours": counts.neighbours,
     "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
     "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
     "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: decompositions.lu_factor(x).LU,
@@ -65,9 +68,9 @@ FORWARD |= {
 }
 FORWARD |= {name: FUNCTIONS[name] for name in (
     "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "average_windows", "average_windows_back",
-    "resample", "resample_back", "normalize_rows", "normalize_channels", "max_pool")}
+    "resample", "resample_back", "normalize_rows", "normalize_channels", "scale_channels", "max_pool")}
 # The operations whose last input may be None.
-MAY_LACK_BIAS = ("linear", "convolution", "convolution_input", "normalize_rows", "normalize_channels")
+MAY_LACK_BIAS = ("linear", "convolution", "convolution_input", "normalize_rows", "normalize_channels", "scale_channels")
 
 
 FORWARD |= {name: _along(name) for name in ("sort", "topk", "kthvalue", "median", "nanmedian", "mode")} | {

@@ -37,12 +37,13 @@ class Trace(NamedTuple):
     aliases: for each flat result, what else it is: None, the number of an argument, an outside tensor, ("same", number of an earlier
     result), or ("grad", leaf). leaves: (leaf, view or None) pairs for gradients that the call set; a leaf among the arguments is its
     number. expected: what leaves' gradients had to be (links.moved). kept: (leaf, buffer id) for gradients that were there and are
-    added to or read. graph: of a function whose result needs gradients.
+    added to or read. graph: of a function whose result needs gradients. program: None where the call made states of optimisers, which
+    a replay would not do.
     """
 
     result: object
     tree: object
-    program: Program
+    program: Program | None
     aliases: tuple
     leaves: tuple
     expected: tuple
@@ -83,6 +84,9 @@ def trace(fn, args=(), kwargs=None, watched=True, guards=None, lasting=False):
         numbers = [k for k, t in enumerate(tensors) if t.requires_grad and has_graph(t)]
         if numbers and not recording.went_back:
             graph = Graph(recording, [tensors[k] for k in numbers], numbers, arguments, given, since)
+    if lasting and graph is None and not calls.impure and guards.changes() and guards.began():
+        done = [t.detach() if has_graph(t) else t for t in tensors]
+        return Trace(unflatten(tree, done), tree, None, (), (), (), (), guards)
     if watched:
         _refuse_what_changes(guards, calls)
     for value in other_values(tree) if lasting else ():

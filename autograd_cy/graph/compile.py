@@ -214,6 +214,8 @@ class Compiled(Caller):
         self._explain(key)
         guards = self._guards(args, kwargs)
         found = trace(self.step, args, kwargs, guards=guards, lasting=True)
+        if found.program is None:
+            return found.result
         structure, before = structure_of(found), self._candidates.setdefault(key, [])
         # Another shape of a step that is known: one capture is enough. Else two must agree, for this shape or for two.
         if self._verified and guards is not None or structure in before or any(

@@ -38,6 +38,12 @@ class Snapshot(Walk):
                 clauses.append(f"random numbers were drawn from {self.name(slot)} ({words.type_name(source)})")
         return list(dict.fromkeys(clauses))
 
+    def began(self):
+        """Whether all that changed is that optimisers, in the first step of their parameters, made states for these."""
+        states = {id(optimizer.state) for _, optimizer in self.optimizers()}
+        found = {id(self.object(self.container(record))) if what == "size" else None for record, _, what, _, _ in self.differences()}
+        return found <= states and all(state_of(self.object(slot)) == state for slot, state in self.states)
+
     def refusals(self):
         """A clause for each thing that the function reaches and whose change can't be watched: iterators, generators, files."""
         return [f"{words.place_of(self, slot)} is {words.article(self.object(slot))}, which a replay can't advance"

@@ -46,8 +46,6 @@ cdef enum CallKind:
     SMALL_GEMM
     SOFTMAX
     SOFTMAX_BACKWARD
-    CROSS_ENTROPY
-    CROSS_ENTROPY_BACKWARD
     OUTSIDE_UNIT
     INDEX_OFFSETS
     GATHER
@@ -64,7 +62,7 @@ cdef enum CallKind:
 
 cdef dict CALL_KINDS = {
     "copy": COPY, "reduce": REDUCE, "gemm": GEMM, "softmax": SOFTMAX, "softmax_backward": SOFTMAX_BACKWARD,
-    "cross_entropy": CROSS_ENTROPY, "cross_entropy_backward": CROSS_ENTROPY_BACKWARD, "outside_unit": OUTSIDE_UNIT,
+    "outside_unit": OUTSIDE_UNIT,
     "index_offsets": INDEX_OFFSETS, "gather": GATHER, "scatter": SCATTER, "scatter_add": SCATTER_ADD, "sgd": SGD, "adam": ADAM,
     "rmsprop": RMSPROP, "call": CALL, "group": GROUP, "part": PART, "fill": FILL, "map": LOOP, "strided": STRIDED, "rows": ROWS,
     "small_gemm": SMALL_GEMM, "routine": ROUTINE, "checked_routine": ROUTINE,
@@ -448,9 +446,6 @@ cdef class Instance:
             if error.args and isinstance(error.args[0], str):
                 error.args = (error.args[0] + where, *error.args[1:])
             raise error
-        if step.kind == CROSS_ENTROPY:
-            raise IndexError(f"cross_entropy: target {(<long long*> step.p[4])[bad]} of row {bad} is not a class: there are "
-                             f"{step.ints[2]} classes, and ignore_index is {step.ints[3]}{where}")
         if step.kind == OUTSIDE_UNIT:
             raise RuntimeError(f"binary_cross_entropy: all inputs must lie between 0 and 1; for logits use "
                                f"binary_cross_entropy_with_logits{where}")
@@ -606,10 +601,6 @@ cdef inline Py_ssize_t execute(Instance instance, Step* s) noexcept nogil:
         K.softmax(<int> a[0], a[1], a[2], p[1], p[0], <int> a[3])
     elif s.kind == SOFTMAX_BACKWARD:
         K.softmax_backward(<int> a[0], a[1], a[2], p[1], p[2], p[0], <int> a[3])
-    elif s.kind == CROSS_ENTROPY:
-        return K.cross_entropy(<int> a[0], a[1], a[2], p[3], <const long long*> p[4], p[5], a[3], s.numbers[0], p[0], p[1], p[2])
-    elif s.kind == CROSS_ENTROPY_BACKWARD:
-        K.cross_entropy_backward(<int> a[0], a[1], a[2], p[1], a[3], p[2], <const long long*> p[3], p[4], a[4], s.numbers[0], p[0])
     elif s.kind == RMSPROP:
         s.counter[0] += 1
         K.rmsprop(<int> a[0], a[1], p[0], p[1], p[2], p[3], p[4], s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3],

@@ -141,8 +141,7 @@ class Instruction(NamedTuple):
 
 
 # Kernels that must run even where nobody reads what they write: they count, draw random numbers or check.
-EFFECTS = frozenset(("call", "sgd", "adam", "rmsprop", "index_offsets", "outside_unit", "cross_entropy",
-                     "checked_routine"))
+EFFECTS = frozenset(("call", "sgd", "adam", "rmsprop", "index_offsets", "outside_unit", "checked_routine"))
 
 
 class Program(NamedTuple):

@@ -456,49 +456,6 @@ cdef void note_rows(const char* kernel, const char* name, int dtype, Py_ssize_t 
         r.error = r.error or error
 
 
-cdef Py_ssize_t on_cross_entropy(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, const long long* target,
-                                 const char* weight, long long ignore_index, double smoothing, char* prob, char* losses,
-                                 char* counted) noexcept nogil:
-    if mine():
-        note_cross_entropy(dtype, rows, cols, x, target, weight, ignore_index, smoothing, prob, losses, counted)
-    return saved.cross_entropy(dtype, rows, cols, x, target, weight, ignore_index, smoothing, prob, losses, counted)
-
-
-cdef void note_cross_entropy(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, const long long* target, const char* weight,
-                             long long ignore_index, double smoothing, char* prob, char* losses, char* counted) noexcept with gil:
-    cdef Notes r = active
-    try:
-        read = (flat(r, x, dtype, (rows, cols), "r"), flat(r, <const char*> target, INT64, (rows,), "r"),
-                flat(r, weight, dtype, (cols,), "r") if weight != NULL else None)
-        r.note("cross_entropy", "cross_entropy",
-               (flat(r, prob, dtype, (rows, cols), "w"), flat(r, losses, dtype, (rows,), "w"),
-                flat(r, counted, dtype, (), "w") if counted != NULL else None, *read),
-               "wwwrrr", (dtype, rows, cols, ignore_index), (smoothing,))
-    except BaseException as error:
-        r.error = r.error or error
-
-
-cdef void on_cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, Py_ssize_t g_stride, const char* prob,
-                                    const long long* target, const char* weight, long long ignore_index, double smoothing,
-                                    char* dx) noexcept nogil:
-    if mine():
-        note_cross_entropy_backward(dtype, rows, cols, g, g_stride, prob, target, weight, ignore_index, smoothing, dx)
-    saved.cross_entropy_backward(dtype, rows, cols, g, g_stride, prob, target, weight, ignore_index, smoothing, dx)
-
-
-cdef void note_cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, Py_ssize_t g_stride,
-                                      const char* prob, const long long* target, const char* weight, long long ignore_index,
-                                      double smoothing, char* dx) noexcept with gil:
-    cdef Notes r = active
-    try:
-        read = (r.view(g, dtype, (rows,), (g_stride,), "r"), flat(r, prob, dtype, (rows, cols), "r"),
-                flat(r, <const char*> target, INT64, (rows,), "r"), flat(r, weight, dtype, (cols,), "r") if weight != NULL else None)
-        r.note("cross_entropy_backward", "cross_entropy.dx", (flat(r, dx, dtype, (rows, cols), "w"), *read), "wrrrr",
-               (dtype, rows, cols, g_stride, ignore_index), (smoothing,))
-    except BaseException as error:
-        r.error = r.error or error
-
-
 cdef Py_ssize_t on_outside_unit(int dtype, Py_ssize_t n, const char* x) noexcept nogil:
     if mine():
         note_outside_unit(dtype, n, x)
@@ -726,8 +683,6 @@ cdef void install():
     saved.reduce, K.reduce = K.reduce, on_reduce
     saved.softmax, K.softmax = K.softmax, on_softmax
     saved.softmax_backward, K.softmax_backward = K.softmax_backward, on_softmax_backward
-    saved.cross_entropy, K.cross_entropy = K.cross_entropy, on_cross_entropy
-    saved.cross_entropy_backward, K.cross_entropy_backward = K.cross_entropy_backward, on_cross_entropy_backward
     saved.outside_unit, K.outside_unit = K.outside_unit, on_outside_unit
     saved.index_offsets, K.index_offsets = K.index_offsets, on_index_offsets
     saved.gather, K.gather = K.gather, on_gather
@@ -747,7 +702,6 @@ cdef void uninstall():
     recorder.loop = NULL
     K.elementwise, K.copy, K.reduce = saved.elementwise, saved.copy, saved.reduce
     K.softmax, K.softmax_backward = saved.softmax, saved.softmax_backward
-    K.cross_entropy, K.cross_entropy_backward = saved.cross_entropy, saved.cross_entropy_backward
     K.outside_unit, K.index_offsets = saved.outside_unit, saved.index_offsets
     K.gather, K.scatter, K.scatter_add, K.count_nonzero = saved.gather, saved.scatter, saved.scatter_add, saved.count_nonzero
     K.sgd, K.adam, K.rmsprop, K.routine = saved.sgd, saved.adam, saved.rmsprop, saved.routine

@@ -343,29 +343,34 @@ class Walk(Watch):
         return issubclass(t, members)
 
     def _optimizer(self, slot):
-        """An optimizer: our own updates read its options at each replay; code of the user's is watched like any other."""
+        """An optimizer: our updates in C read its options at each replay; code of tensor operations is watched like any other."""
         optimizer = self.object(slot)
         t = type(optimizer)
         step = places.read_class(t, "step")
+        step = getattr(step, "__wrapped__", step)                    # under no_grad
         if not is_library(getattr(step, "__module__", None) if type(step) is not FunctionType else step.__globals__["__name__"]):
             self._instance(slot, optimizer, words.ATTRIBUTE)
             return
         self._class_of(t)
         groups, states = self._record(places.ATTRS, slot, ["param_groups", "state"], words.ATTRIBUTE)
-        self._special[groups] = Walk._groups
-        self._special[states] = lambda walk, slot: None      # which states it holds is StateWatch's to watch
+        composed = type(step) is FunctionType
+        self._special[groups] = partial(Walk._groups, composed=composed)
+        if not composed:
+            self._special[states] = lambda walk, slot: None      # which states it holds is StateWatch's to watch
         if not is_library(module_of(t)):
             self._instance(slot, optimizer, words.ATTRIBUTE)
 
-    def _groups(self, slot):
+    def _groups(self, slot, composed):
         for group in self._record(places.ITEMS, slot, list(range(len(self.object(slot)))), words.ITEM):
-            self._special[group] = Walk._options
+            self._special[group] = partial(Walk._options, composed=composed)
 
-    def _options(self, slot):
+    def _options(self, slot, composed):
+        """composed: the step is code of tensor operations, with numbers of the options in it, but for those that schedules change."""
         options = self.object(slot)
         self._record(places.KEYS, slot, ["params"], words.KEY)
-        if "param_groups" in self.names:      # the user's code may read lr, too
-            self._record(places.KEYS, slot, [k for k in options if k != "params"], words.OPTION)
+        if composed or "param_groups" in self.names:      # the user's code may read lr, too
+            read = ("params",) if "param_groups" in self.names else ("params", "lr", "betas")
+            self._record(places.KEYS, slot, [k for k in options if k not in read], words.OPTION)
         else:
             self._record(places.FLAGS, slot, [k for k in STRUCTURE if k in options], words.OPTION)
 

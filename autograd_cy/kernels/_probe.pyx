@@ -6,7 +6,7 @@ import time
 
 from autograd_cy.array.dtype cimport MAX_NDIM
 from autograd_cy.kernels.gemm cimport batched_gemm, bind_blas, blas_gemm
-from autograd_cy.kernels.table cimport K, AdamNumbers, Moments
+from autograd_cy.kernels.table cimport MAX_ARRAYS, AdamNumbers, Array, K, Moments
 
 
 def reduce(int kind, int dtype, shape, size_t x, x_strides, size_t out, out_strides, double param=0, long repeat=1):
@@ -40,16 +40,27 @@ def softmax_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t g, size
     return (time.perf_counter_ns() - start) / repeat
 
 
-def cross_entropy(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t x, size_t target, size_t weight, long long ignore_index,
-                  double smoothing, size_t prob, size_t losses, size_t counted):
-    return K.cross_entropy(dtype, rows, cols, <const char*> x, <const long long*> target, <const char*> weight, ignore_index,
-                           smoothing, <char*> prob, <char*> losses, <char*> counted)
-
-
-def cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, size_t g, Py_ssize_t g_stride, size_t prob, size_t target,
-                           size_t weight, long long ignore_index, double smoothing, size_t dx):
-    K.cross_entropy_backward(dtype, rows, cols, <const char*> g, g_stride, <const char*> prob, <const long long*> target,
-                             <const char*> weight, ignore_index, smoothing, <char*> dx)
+def routine(int number, list arrays, tuple ints, tuple numbers):
+    """Run a routine on (address, dtype, shape, strides in elements) or None each."""
+    cdef Array given[MAX_ARRAYS]
+    cdef Py_ssize_t dims[MAX_ARRAYS][16]
+    cdef Py_ssize_t integers[32]
+    cdef double floats[8]
+    cdef Py_ssize_t k, i
+    for k, array in enumerate(arrays):
+        given[k].data, given[k].ndim = NULL, 0
+        if array is None:
+            continue
+        address, given[k].dtype, shape, strides = array
+        given[k].data, given[k].ndim = <char*> <size_t> address, <int> len(shape)
+        for i in range(len(shape)):
+            dims[k][i], dims[k][8 + i] = shape[i], strides[i]
+        given[k].shape, given[k].strides = dims[k], dims[k] + 8
+    for k in range(len(ints)):
+        integers[k] = ints[k]
+    for k in range(len(numbers)):
+        floats[k] = numbers[k]
+    return K.routine(number, given, <int> len(ints), integers, <int> len(numbers), floats)
 
 
 def sgd(int dtype, Py_ssize_t n, size_t p, size_t g, size_t buf, double lr, double momentum, double dampening,

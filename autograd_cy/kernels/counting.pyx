@@ -70,6 +70,35 @@ cdef Py_ssize_t search(const Array* arrays, const Py_ssize_t* ints, const double
     return -1
 
 
+cdef void among_row(uint8_t* out, const element* v, Py_ssize_t count, const element* row, Py_ssize_t n, bint inverted) noexcept nogil:
+    cdef Py_ssize_t i, place
+    for i in range(count):
+        place = found_at(row, NULL, n, v[i], False)
+        out[i] = (place < n and row[place] == v[i]) ^ inverted
+
+
+cdef Py_ssize_t among(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """out (bool), values, a sorted row: whether each value is in the row; ints: or not. Contiguous."""
+    cdef uint8_t* out = <uint8_t*> arrays[0].data
+    cdef char* v = arrays[1].data
+    cdef char* x = arrays[2].data
+    cdef Py_ssize_t n = arrays[2].shape[0], count = 1
+    cdef int d
+    for d in range(arrays[1].ndim):
+        count *= arrays[1].shape[d]
+    if arrays[1].dtype == FLOAT32:
+        among_row(out, <float*> v, count, <float*> x, n, ints[0])
+    elif arrays[1].dtype == FLOAT64:
+        among_row(out, <double*> v, count, <double*> x, n, ints[0])
+    elif arrays[1].dtype == INT64:
+        among_row(out, <int64_t*> v, count, <int64_t*> x, n, ints[0])
+    elif arrays[1].dtype == INT32:
+        among_row(out, <int32_t*> v, count, <int32_t*> x, n, ints[0])
+    else:
+        among_row(out, <uint8_t*> v, count, <uint8_t*> x, n, ints[0])
+    return -1
+
+
 # ---- runs of equal elements, for unique
 
 cdef Py_ssize_t find_runs(const element* x, Py_ssize_t n, element* values, int64_t* starts, int64_t* runs,
@@ -190,6 +219,7 @@ cdef Py_ssize_t edges(const Array* arrays, const Py_ssize_t* ints, const double*
     return -1
 
 
+add_routine("counting.among", "wrr", among)
 add_routine("counting.runs", "wwwwrr", runs_of)
 add_routine("counting.bincount", "wrr", bincount, (None, "bincount: expected non-negative integers"))
 add_routine("counting.histogram", "wrrr", histogram)

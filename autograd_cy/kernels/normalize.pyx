@@ -8,7 +8,8 @@
 # Arrays are contiguous and of one dtype, float32 or float64.
 # rows: x (rows, cols); ints rows, cols, groups, span, centred. Element j of row r has weight and bias number
 # (r % groups) * (cols / span) + j / span: span 1 for layer norm, a channel's elements for group norm. Not centred: mean is 0.
-# channels: x (n, channels, span); ints n, channels, span.
+# channels: x (n, channels, span); ints n, channels, span, and where statistics come from: 0 the batch, which the running ones follow;
+# 1 the running ones; 2 these, and the second is 1 / sqrt(var + eps) already. The gradient knows whether they come from elsewhere.
 
 from libc.math cimport sqrt
 
@@ -39,6 +40,9 @@ cdef void add_block(Moments* m, const real* x, Py_ssize_t n, bint centred) noexc
     for j in range(n):
         block[j] = (x[j] - middle) * (x[j] - middle)
     squares = fold_contiguous(OP_SUM, block, n) - total * (mean - middle) * (mean - middle)
+    if m.count == 0:
+        m.count, m.mean, m.squares = total, mean, squares
+        return
     off = mean - m.mean
     m.mean += off * total / (m.count + total)
     m.squares += squares + off * off * m.count * total / (m.count + total)
@@ -222,23 +226,35 @@ cdef void columns_of(const real* x, Py_ssize_t n, Py_ssize_t channels, Py_ssize_
         variances[c] = variances[c] / <real> n
 
 
-cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* ints, double eps) noexcept nogil:
+cdef void follow(real* running, real* found, Py_ssize_t channels, double share, double factor) noexcept nogil:
+    """running = (1 - share) running + share factor found."""
+    cdef Py_ssize_t c
+    if running != NULL:
+        for c in range(channels):
+            running[c] = running[c] * <real> (1 - share) + found[c] * <real> factor * <real> share
+
+
+cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     cdef real* y = <real*> arrays[0].data
     cdef real* means = <real*> arrays[1].data
-    cdef real* variances = <real*> arrays[2].data
-    cdef real* scales = <real*> arrays[3].data
-    cdef const real* x = <const real*> arrays[4].data
-    cdef const real* w = <const real*> arrays[5].data
-    cdef const real* b = <const real*> arrays[6].data
+    cdef real* scales = <real*> arrays[2].data          # the variances at first
+    cdef const real* x = <const real*> arrays[3].data
+    cdef const real* w = <const real*> arrays[4].data
+    cdef const real* b = <const real*> arrays[5].data
+    cdef real* running_mean = <real*> arrays[6].data
+    cdef real* running_var = <real*> arrays[7].data
     cdef Py_ssize_t n = ints[0], channels = ints[1], span = ints[2], step = ints[1] * ints[2], _, i, c, j, image
     cdef real block[BLOCK]
     cdef real mean, factor, shift
+    cdef double total = <double> n * span
     cdef Moments m
     for c in range(channels):
+        if ints[3]:
+            means[c], scales[c] = running_mean[c], running_var[c]
+            continue
         if span == 1:
             if c % BLOCK == 0:
-                columns_of(x + c, n, channels, min(channels - c, <Py_ssize_t> BLOCK), means + c, variances + c)
-            scales[c] = <real> (1.0 / sqrt(variances[c] + eps))
+                columns_of(x + c, n, channels, min(channels - c, <Py_ssize_t> BLOCK), means + c, scales + c)
             continue
         m.count = m.mean = m.squares = 0
         image = 0
@@ -249,8 +265,13 @@ cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* int
             while image < n:
                 j = gathered(x + c * span, n, step, span, &image, block)
                 add_block(&m, block, j, True)
-        means[c], variances[c] = <real> m.mean, <real> (m.squares / m.count)
-        scales[c] = <real> (1.0 / sqrt(m.squares / m.count + eps))
+        means[c], scales[c] = <real> m.mean, <real> (m.squares / m.count)
+    if not ints[3]:
+        follow(running_mean, means, channels, numbers[1], 1)
+        follow(running_var, scales, channels, numbers[1], total / (total - 1) if total > 1 else 1)
+    if ints[3] < 2:
+        for c in range(channels):
+            scales[c] = <real> (1.0 / sqrt(scales[c] + numbers[0]))
     for _ in range(n):
         if span == 1:
             if b != NULL:             # within the loop the test would keep it from being vectorised
@@ -272,7 +293,7 @@ cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* int
 
 
 cdef void columns_back(real* dx, real* dw, real* db, const real* g, const real* x, const real* w, const real* means, const real* scales,
-                       Py_ssize_t n, Py_ssize_t channels) noexcept nogil:
+                       Py_ssize_t n, Py_ssize_t channels, bint fixed) noexcept nogil:
     """channels_back for a span of 1: all channels at once, row by row; sums of ROWS rows before they meet the others."""
     cdef real dot[BLOCK]
     cdef real sum[BLOCK]
@@ -296,7 +317,9 @@ cdef void columns_back(real* dx, real* dw, real* db, const real* g, const real* 
             first += ROWS
         at += width
     for _ in range(n):
-        for c in range(channels):
+        for c in range(channels if fixed else 0):
+            dx[c] = g[c] * (scales[c] * w[c])
+        for c in range(0 if fixed else channels):
             dx[c] = (g[c] - db[c] / count - (x[c] - means[c]) * scales[c] * (dw[c] / count)) * (scales[c] * w[c])
         dx += channels
         g += channels
@@ -318,7 +341,7 @@ cdef Py_ssize_t channels_back(real tag, const Array* arrays, const Py_ssize_t* i
     cdef real mean, scale, factor, a, t
     cdef double sum, dot
     if span == 1:
-        columns_back(dx, dw, db, g, x, w, means, scales, n, channels)
+        columns_back(dx, dw, db, g, x, w, means, scales, n, channels, ints[3])
         return -1
     for c in range(channels):
         sum = dot = 0
@@ -339,7 +362,9 @@ cdef Py_ssize_t channels_back(real tag, const Array* arrays, const Py_ssize_t* i
         for c in range(channels):
             mean, scale, a, t = means[c], scales[c], <real> (db[c] / sum), <real> (dw[c] / sum)
             factor = scale * w[c]
-            for j in range(span):
+            for j in range(span if ints[3] else 0):
+                dx[j] = g[j] * factor
+            for j in range(0 if ints[3] else span):
                 dx[j] = (g[j] - a - (x[j] - mean) * scale * t) * factor
             dx += span
             g += span
@@ -356,8 +381,8 @@ cdef Py_ssize_t rows_backward(const Array* arrays, const Py_ssize_t* ints, const
 
 
 cdef Py_ssize_t channels(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    return channels_of[float](0, arrays, ints, numbers[0]) if arrays[0].dtype == FLOAT32 else \
-        channels_of[double](0, arrays, ints, numbers[0])
+    return channels_of[float](0, arrays, ints, numbers) if arrays[0].dtype == FLOAT32 else \
+        channels_of[double](0, arrays, ints, numbers)
 
 
 cdef Py_ssize_t channels_backward(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
@@ -366,5 +391,6 @@ cdef Py_ssize_t channels_backward(const Array* arrays, const Py_ssize_t* ints, c
 
 add_routine("normalize.rows", "wwwrrr", rows)
 add_routine("normalize.rows_back", "wwwrrrrr", rows_backward)
-add_routine("normalize.channels", "wwwwrrr", channels)
+add_routine("normalize.channels", "wwwrrruu", channels)
+add_routine("normalize.channels_by", "wwwrrrrr", channels)
 add_routine("normalize.channels_back", "wwwrrrrr", channels_backward)

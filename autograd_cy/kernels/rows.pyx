@@ -5,11 +5,9 @@
 # Narrow rows are transposed in groups, so that every loop runs over the rows: exp of three elements costs as much as of
 # sixteen, and one log per row costs more than all the rest.  Softmax over another dim than the last is a routine: it takes
 # some adjacent columns at a time.
-#
-# Beside them, polynomials of many terms, which special functions are made of (engine/series.py).
 
 from libc.math cimport INFINITY
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport FLOAT32
 from autograd_cy.kernels.fold cimport OP_MAX, OP_SUM, fold_columns, fold_contiguous, fold_each, fold_row
@@ -20,33 +18,6 @@ cdef extern from "vecmath.h" nogil:
     double ag_exp_f64(double x) noexcept
     float ag_log_f32(float x) noexcept
     double ag_log_f64(double x) noexcept
-
-cdef extern from *:
-    """
-    /* c[0] + c[1] y + ... for y = scale x + shift, or its square: in double, with 16 numbers at a time in registers */
-    #define AG_POLYNOMIAL(T, S) \
-    static void ag_polynomial_##S(Py_ssize_t n, Py_ssize_t terms, const double *c, double scale, double shift, int square, \
-                                  const T *x, T *out) { \
-        for (Py_ssize_t i = 0; i < n; i += 16) { \
-            size_t size = (size_t) (n - i < 16 ? n - i : 16) * sizeof(T); \
-            T part[16] = {0}; \
-            double y[16], s[16] = {0}; \
-            memcpy(part, x + i, size); \
-            for (int j = 0; j < 16; ++j) y[j] = part[j] * scale + shift; \
-            if (square) for (int j = 0; j < 16; ++j) y[j] *= y[j]; \
-            for (Py_ssize_t k = terms - 1; k >= 0; --k) \
-                for (int j = 0; j < 16; ++j) s[j] = s[j] * y[j] + c[k]; \
-            for (int j = 0; j < 16; ++j) part[j] = (T) s[j]; \
-            memcpy(out + i, part, size); \
-        } \
-    }
-    AG_POLYNOMIAL(float, f32)
-    AG_POLYNOMIAL(double, f64)
-    """
-    void ag_polynomial_f32(Py_ssize_t n, Py_ssize_t terms, const double* c, double scale, double shift, int square, const float* x,
-                           float* out) noexcept nogil
-    void ag_polynomial_f64(Py_ssize_t n, Py_ssize_t terms, const double* c, double scale, double shift, int square, const double* x,
-                           double* out) noexcept nogil
 
 ctypedef fused real:
     float
@@ -82,6 +53,11 @@ cdef inline Py_ssize_t whole(Py_ssize_t n) noexcept nogil:
 cdef inline Py_ssize_t chunk(Py_ssize_t cols, Py_ssize_t at, Py_ssize_t width) noexcept nogil:
     """Elements of each of `width` columns that are taken at once, from `at` on."""
     return min(min(<Py_ssize_t> 64, PART // width), cols - at)
+
+
+cdef inline Py_ssize_t strip_of(Py_ssize_t cols) noexcept nogil:
+    """How many adjacent columns are taken at once: so few that all of their elements fit, unless that is too few."""
+    return PART // cols // 16 * 16 if PART // STRIP < cols <= 16 else <Py_ssize_t> STRIP
 
 
 cdef void softmax_strip(Py_ssize_t cols, Py_ssize_t step, Py_ssize_t width, const real* x, real* y, real* logs, bint log) noexcept nogil:
@@ -262,77 +238,161 @@ cdef void backward_rows(Py_ssize_t rows, Py_ssize_t cols, const real* g, const r
         dx += n * cols
 
 
-cdef Py_ssize_t entropy_rows(Py_ssize_t rows, Py_ssize_t cols, const real* x, const long long* target, const real* weight,
-                             long long ignore_index, double smoothing, real* prob, real* losses, real* counted) noexcept nogil:
-    cdef Py_ssize_t i = 0, j, k, n, group = group_of(rows, cols)
-    cdef double total = 0
-    cdef real logs[GROUP]
-    cdef real s
-    cdef real loss
+# ---- losses of classes: x is (outer, cols, step) with classes in the middle, target and losses are (outer, step). ints: outer, cols, step,
+# the target that counts for nothing, and what happens to losses: 0 nothing, 1 their mean over weights, 2 their sum.
+
+cdef void even_shares(Py_ssize_t n, Py_ssize_t cols, Py_ssize_t step, const real* x, const real* logs, const real* weight,
+                      real* sums) noexcept nogil:
+    """sums[k] = the sum over classes of weight (logs[k] - x), for n positions."""
+    cdef real block[BLOCK]
+    cdef Py_ssize_t c, k, at, width
     cdef real w
-    cdef const real* a
-    for i in range(rows):
-        if target[i] == ignore_index:
+    for k in range(n):
+        sums[k] = 0
+    if step != 1:
+        for c in range(cols):
+            w = weight[c] if weight != NULL else <real> 1
+            for k in range(n):
+                sums[k] += (logs[k] - x[c * step + k]) * w
+        return
+    for k in range(n):
+        at = 0
+        while at < cols:
+            width = min(cols - at, <Py_ssize_t> BLOCK)
+            for c in range(width):
+                block[c] = logs[k] - x[at + c]
+            for c in range(width if weight != NULL else 0):
+                block[c] *= weight[at + c]
+            sums[k] += fold_contiguous(OP_SUM, block, width)
+            at += width
+        x += cols
+
+
+cdef Py_ssize_t entropy(real tag, const Array* arrays, const Py_ssize_t* ints, double smoothing) noexcept nogil:
+    """Cross entropy of softmax(x), which prob becomes (NULL: x are logarithms already); counted: the sum of the weights that count."""
+    cdef real* out = <real*> arrays[0].data
+    cdef real* counted = <real*> arrays[1].data
+    cdef real* prob = <real*> arrays[2].data
+    cdef const real* x = <const real*> arrays[3].data
+    cdef const long long* target = <const long long*> arrays[4].data
+    cdef const real* weight = <const real*> arrays[5].data
+    cdef Py_ssize_t cols = ints[1], step = ints[2], rows = ints[0] * ints[2], i = 0, k, n, at, t
+    cdef Py_ssize_t apart = cols if step == 1 else 1, group = group_of(rows, cols)
+    cdef Py_ssize_t count = 0
+    cdef double total = 0
+    cdef double sum = 0
+    cdef real logs[STRIP]
+    cdef real shares[STRIP]
+    cdef real part[STRIP]
+    cdef real* losses = part
+    cdef real loss
+    for k in range(STRIP):
+        logs[k] = 0
+    for k in range(rows):
+        if target[k] == ints[3]:
             continue
-        if not 0 <= target[i] < cols:
-            return i
-        total += weight[target[i]] if weight != NULL else 1
-    if counted != NULL:
-        counted[0] = <real> total
-    i = 0
+        if not 0 <= target[k] < cols:
+            return k
+        count += 1
+        if weight != NULL:
+            total += weight[target[k]]
+    total = total if weight != NULL else <double> count
+    counted[0] = <real> total
     while i < rows:
-        n = min(group, rows - i)
-        softmax_group(group, n, cols, x + i * cols, prob + i * cols, logs, False)
+        n, at = min(group if prob != NULL else <Py_ssize_t> STRIP, rows - i), i * cols
+        if step != 1:
+            n, at = min(strip_of(cols), step - i % step), i // step * cols * step + i % step
+        if prob != NULL and cols:
+            if step == 1:
+                softmax_group(group, n, cols, x + at, prob + at, logs, False)
+            else:
+                softmax_strip(cols, step, n, x + at, prob + at, logs, False)
+        if smoothing != 0:
+            even_shares(n, cols, step, x + at, logs, weight, shares)
+        if ints[4] == 0:
+            losses = out + i
         for k in range(n):
-            if target[i + k] == ignore_index:
-                losses[i + k] = 0
+            t = target[i + k]
+            loss = 0
+            if t != ints[3]:
+                loss = (weight[t] if weight != NULL else <real> 1) * (logs[k] - x[at + k * apart + t * step])
+                if smoothing != 0:
+                    loss = <real> (1 - smoothing) * loss + <real> (smoothing / cols) * shares[k]
+            losses[k] = loss
+        if ints[4]:
+            sum += fold_contiguous(OP_SUM, part, n)
+        i += n
+    if ints[4]:
+        out[0] = <real> (sum / total if ints[4] == 1 else sum)
+    return -1
+
+
+cdef Py_ssize_t entropy_back(real tag, const Array* arrays, const Py_ssize_t* ints, double smoothing) noexcept nogil:
+    """(1 - s) w[t] (p - onehot(t)) + s / C (p sum(w) - w), times g; positions that are ignored or whose g is 0 are 0. Without prob p
+    is 0."""
+    cdef real* dx = <real*> arrays[0].data
+    cdef const real* g = <const real*> arrays[1].data
+    cdef const real* prob = <const real*> arrays[2].data
+    cdef const long long* target = <const long long*> arrays[3].data
+    cdef const real* weight = <const real*> arrays[4].data
+    cdef const real* counted = <const real*> arrays[5].data
+    cdef Py_ssize_t cols = ints[1], step = ints[2], rows = ints[0] * ints[2], i = 0, j, k, n, at, line
+    cdef Py_ssize_t apart = cols if step == 1 else 1
+    cdef Py_ssize_t each = 1 if ints[4] == 0 else 0
+    cdef real total = <real> cols, gi
+    cdef real mean = g[0] / counted[0] if ints[4] == 1 else 0
+    cdef real hit[STRIP]
+    cdef real even[STRIP]
+    cdef real both[STRIP]
+    if ints[4] == 1:
+        g = &mean
+    if weight != NULL and smoothing != 0:
+        total = fold_contiguous(OP_SUM, weight, cols)
+    while i < rows:
+        n, at = min(<Py_ssize_t> STRIP, rows - i), i * cols
+        if step != 1:
+            n, at = min(<Py_ssize_t> STRIP, step - i % step), i // step * cols * step + i % step
+        for k in range(n):
+            gi = g[(i + k) * each] if target[i + k] != ints[3] else 0
+            hit[k] = even[k] = 0
+            if gi != 0:
+                hit[k] = gi * <real> (1 - smoothing) * (weight[target[i + k]] if weight != NULL else <real> 1)
+                even[k] = gi * <real> (smoothing / cols)
+            both[k] = hit[k] + even[k] * total
+        if step == 1 and prob == NULL:
+            memset(dx + at, 0, n * cols * sizeof(real))
+        for k in range(n if step == 1 and prob != NULL else 0):
+            line, gi = at + k * cols, both[k]
+            if gi == 0:
+                memset(dx + line, 0, cols * sizeof(real))
                 continue
-            a = x + (i + k) * cols
-            w = weight[target[i + k]] if weight != NULL else <real> 1
-            loss = w * (logs[k] - a[target[i + k]])
-            if smoothing != 0:
-                s = 0
-                for j in range(cols):
-                    s += (logs[k] - a[j]) * (weight[j] if weight != NULL else <real> 1)
-                loss = <real> (1 - smoothing) * loss + <real> (smoothing / cols) * s
-            losses[i + k] = loss
+            for j in range(cols):
+                dx[line + j] = gi * prob[line + j]
+            gi = even[k]
+            for j in range(cols if smoothing != 0 else 0):
+                dx[line + j] -= gi * (weight[j] if weight != NULL else <real> 1)
+        for j in range(0 if step == 1 else cols):
+            line = at + j * step
+            if prob == NULL:
+                memset(dx + line, 0, n * sizeof(real))
+                continue
+            gi = weight[j] if weight != NULL else <real> 1
+            for k in range(n):
+                dx[line + k] = both[k] * prob[line + k] - even[k] * gi if both[k] != 0 else 0
+        for k in range(n):
+            if target[i + k] != ints[3]:
+                dx[at + k * apart + target[i + k] * step] -= hit[k]
         i += n
     return -1
 
 
-cdef void entropy_backward_rows(Py_ssize_t rows, Py_ssize_t cols, const real* g, Py_ssize_t g_stride, const real* prob,
-                                const long long* target, const real* weight, long long ignore_index, double smoothing,
-                                real* dx) noexcept nogil:
-    """(1 - s) w[t] (p - onehot(t)) + s / C (p sum(w) - w), times g; rows that are ignored or whose g is 0 are 0."""
-    cdef Py_ssize_t i, j, t
-    cdef real total = <real> cols, hit, even, gi, c
-    cdef const real* p
-    cdef real* d
-    if weight != NULL and smoothing != 0:
-        total = fold_contiguous(OP_SUM, weight, cols)
-    for i in range(rows):
-        p = prob + i * cols
-        d = dx + i * cols
-        gi = g[i * g_stride]
-        if target[i] == ignore_index or gi == 0:
-            for j in range(cols):
-                d[j] = 0
-            continue
-        t = target[i]
-        hit = gi * <real> (1 - smoothing) * (weight[t] if weight != NULL else <real> 1)
-        if smoothing == 0:
-            for j in range(cols):
-                d[j] = hit * p[j]
-        else:
-            even = gi * <real> (smoothing / cols)
-            c = hit + even * total
-            if weight != NULL:
-                for j in range(cols):
-                    d[j] = c * p[j] - even * weight[j]
-            else:
-                for j in range(cols):
-                    d[j] = c * p[j] - even
-        d[t] -= hit
+cdef Py_ssize_t cross_entropy(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return entropy[float](0, arrays, ints, numbers[0]) if arrays[0].dtype == FLOAT32 else entropy[double](0, arrays, ints, numbers[0])
+
+
+cdef Py_ssize_t cross_entropy_back(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return entropy_back[float](0, arrays, ints, numbers[0]) if arrays[0].dtype == FLOAT32 else \
+        entropy_back[double](0, arrays, ints, numbers[0])
 
 
 cdef Py_ssize_t first_outside(Py_ssize_t n, const real* x) noexcept nogil:
@@ -353,12 +413,12 @@ cdef Py_ssize_t first_outside(Py_ssize_t n, const real* x) noexcept nogil:
 
 
 cdef void softmax_columns(Py_ssize_t outer, Py_ssize_t cols, Py_ssize_t step, const real* x, real* y, bint log) noexcept nogil:
-    cdef Py_ssize_t _, j
+    cdef Py_ssize_t _, j, width = strip_of(cols)
     for _ in range(outer):
         j = 0
         while j < step:
-            softmax_strip(cols, step, min(<Py_ssize_t> STRIP, step - j), x + j, y + j, NULL, log)
-            j += STRIP
+            softmax_strip(cols, step, min(width, step - j), x + j, y + j, NULL, log)
+            j += width
         x += cols * step
         y += cols * step
 
@@ -369,20 +429,6 @@ cdef Py_ssize_t softmax_along(const Array* arrays, const Py_ssize_t* ints, const
         softmax_columns(ints[0], ints[1], ints[2], <const float*> arrays[1].data, <float*> arrays[0].data, ints[3])
     else:
         softmax_columns(ints[0], ints[1], ints[2], <const double*> arrays[1].data, <double*> arrays[0].data, ints[3])
-    return -1
-
-
-cdef Py_ssize_t polynomial(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
-    """ints: terms, whether to square; numbers: scale, shift, coefficients, the constant first."""
-    cdef const Array* x = &arrays[1]
-    cdef Py_ssize_t n = 1
-    cdef int d
-    for d in range(x.ndim):
-        n *= x.shape[d]
-    if x.dtype == FLOAT32:
-        ag_polynomial_f32(n, ints[0], numbers + 2, numbers[0], numbers[1], <int> ints[1], <const float*> x.data, <float*> arrays[0].data)
-    else:
-        ag_polynomial_f64(n, ints[0], numbers + 2, numbers[0], numbers[1], <int> ints[1], <const double*> x.data, <double*> arrays[0].data)
     return -1
 
 
@@ -403,27 +449,6 @@ cdef void softmax_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, const ch
         backward_rows(rows, cols, <const double*> g, <const double*> y, <double*> dx, log)
 
 
-cdef Py_ssize_t cross_entropy(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, const long long* target,
-                              const char* weight, long long ignore_index, double smoothing, char* prob,
-                              char* losses, char* counted) noexcept nogil:
-    if dtype == FLOAT32:
-        return entropy_rows(rows, cols, <const float*> x, target, <const float*> weight, ignore_index, smoothing,
-                            <float*> prob, <float*> losses, <float*> counted)
-    return entropy_rows(rows, cols, <const double*> x, target, <const double*> weight, ignore_index, smoothing,
-                        <double*> prob, <double*> losses, <double*> counted)
-
-
-cdef void cross_entropy_backward(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, Py_ssize_t g_stride,
-                                 const char* prob, const long long* target, const char* weight, long long ignore_index,
-                                 double smoothing, char* dx) noexcept nogil:
-    if dtype == FLOAT32:
-        entropy_backward_rows(rows, cols, <const float*> g, g_stride, <const float*> prob, target, <const float*> weight,
-                              ignore_index, smoothing, <float*> dx)
-    else:
-        entropy_backward_rows(rows, cols, <const double*> g, g_stride, <const double*> prob, target, <const double*> weight,
-                              ignore_index, smoothing, <double*> dx)
-
-
 cdef Py_ssize_t outside_unit(int dtype, Py_ssize_t n, const char* x) noexcept nogil:
     if dtype == FLOAT32:
         return first_outside(n, <const float*> x)
@@ -432,8 +457,7 @@ cdef Py_ssize_t outside_unit(int dtype, Py_ssize_t n, const char* x) noexcept no
 
 K.softmax = softmax
 K.softmax_backward = softmax_backward
-K.cross_entropy = cross_entropy
-K.cross_entropy_backward = cross_entropy_backward
 K.outside_unit = outside_unit
 add_routine("rows.softmax", "wr", softmax_along)
-add_routine("rows.polynomial", "wr", polynomial)
+add_routine("rows.cross_entropy", "wwwrrr", cross_entropy, (IndexError, "a target is no class"))
+add_routine("rows.cross_entropy_back", "wrrrrr", cross_entropy_back)

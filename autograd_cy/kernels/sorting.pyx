@@ -382,22 +382,33 @@ cdef Py_ssize_t along(const Array* arrays, const Py_ssize_t* ints, const double*
 
 cdef Py_ssize_t quantiles(const Array* arrays, const Py_ssize_t* ints, double level, const real* x) noexcept nogil:
     cdef const real* levels = <const real*> arrays[4].data
-    cdef const int64_t* order = <const int64_t*> arrays[2].data
-    cdef Py_ssize_t count = 1 if levels == NULL else arrays[4].shape[0], _, j, k, last, below, above
+    cdef const int64_t* order
+    cdef Py_ssize_t count = 1 if levels == NULL else arrays[4].shape[0], _, j, k, last, below, above, step, nan
+    cdef int64_t places_here[SHORT]
+    cdef uint64_t keys[SHORT]
+    cdef uint64_t key
     cdef real* values = <real*> arrays[0].data
     cdef int64_t* places = <int64_t*> arrays[1].data
     cdef real* weights = <real*> arrays[5].data
     cdef Lines lines
     cdef real rank, t, a, b
-    cdef bint nan
     start_lines(&lines, arrays, 4, 3, <int> ints[0])
     for j in range(count):
         if levels != NULL and not 0 <= levels[j] <= 1:
             return j
     for _ in range(lines.count if lines.n else 0):
-        last = lines.n - 1
-        nan = is_nan(x[lines.at[3] + order[lines.at[2] + last * lines.step[2]] * lines.step[3]])
-        while nan and ints[2] and last and is_nan(x[lines.at[3] + order[lines.at[2] + last * lines.step[2]] * lines.step[3]]):
+        last, order, step = lines.n - 1, places_here, 1
+        if ints[3]:
+            for k in range(lines.n):
+                j, key = k, key_of(x[lines.at[3] + k * lines.step[3]])
+                while j > 0 and key < keys[j - 1]:
+                    keys[j], places_here[j] = keys[j - 1], places_here[j - 1]
+                    j -= 1
+                keys[j], places_here[j] = key, k
+        else:
+            order, step = <const int64_t*> arrays[2].data + lines.at[2], lines.step[2]
+        nan = is_nan(x[lines.at[3] + order[last * step] * lines.step[3]])
+        while nan and ints[2] and last and is_nan(x[lines.at[3] + order[last * step] * lines.step[3]]):
             last -= 1
         for j in range(count):
             rank = <real> ((level if levels == NULL else levels[j]) * <double> last)
@@ -410,8 +421,8 @@ cdef Py_ssize_t quantiles(const Array* arrays, const Py_ssize_t* ints, double le
                 rank = <real> rint(rank)
             below = <Py_ssize_t> rank
             t = rank - below
-            above = order[lines.at[2] + (below + (t > 0)) * lines.step[2]]
-            below = order[lines.at[2] + below * lines.step[2]]
+            above = order[(below + (t > 0)) * step]
+            below = order[below * step]
             if t > 0 and ints[1] == MIDPOINT:
                 t = 0.5
             a, b = x[lines.at[3] + below * lines.step[3]], x[lines.at[3] + above * lines.step[3]]
@@ -430,8 +441,8 @@ cdef Py_ssize_t quantiles(const Array* arrays, const Py_ssize_t* ints, double le
 
 cdef Py_ssize_t quantile(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """values, the places of the two elements that each is between, the order of x, x, levels (contiguous; or missing, and numbers[0] is the
-    only one), the weights of the two places (of their layout; or both missing); ints: axis, how to interpolate, whether to leave NaNs out.
-    A level outside [0, 1] is the status."""
+    only one), the weights of the two places (of their layout; or both missing); ints: axis, how to interpolate, whether NaNs are left out,
+    whether an axis of up to SHORT elements is put in order here (the order is not read). A level outside [0, 1] is the status."""
     if arrays[3].dtype == FLOAT64:
         return quantiles(arrays, ints, numbers[0], <double*> arrays[3].data)
     return quantiles(arrays, ints, <float> numbers[0], <float*> arrays[3].data)

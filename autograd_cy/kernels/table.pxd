@@ -91,6 +91,10 @@ cdef struct Kernels:
     Loop exp[2]                               # of float32 and float64: loops for other kernels, which no capture notes
     Loop power[2]                             # x ** one value
 
+    # special.h: special function number `which` of n contiguous floats, p[0] from p[1]; the coefficients that it takes
+    void (*special)(int which, int dtype, Py_ssize_t n, char** p) noexcept nogil
+    const void* series
+
     # elementwise.pyx: run a loop over any strides. operands[0] is the output, then nin inputs (nin <= 7).
     void (*elementwise)(const Loop* variants, int nin, int ndim, const Py_ssize_t* shape,
                         const Operand* operands, const double* attrs) noexcept nogil
@@ -126,16 +130,6 @@ cdef struct Kernels:
     # y is softmax(x) or log_softmax(x)
     void (*softmax_backward)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, const char* y, char* dx,
                              int log) noexcept nogil
-    # losses[i] = weight[t] * cross entropy of row i, 0 where target[i] == ignore_index; prob = softmax(x) (saved for
-    # backward); counted[0] (unless NULL) = the sum of the weights of the targets that count, or their number, added in
-    # double. weight may be NULL. Returns -1, or the first row whose target is out of range (nothing is written then).
-    Py_ssize_t (*cross_entropy)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* x, const long long* target,
-                                const char* weight, long long ignore_index, double smoothing, char* prob,
-                                char* losses, char* counted) noexcept nogil
-    # dx = d(sum_i g[i] * losses[i]) / dx; g has `rows` elements, or one when g_stride is 0
-    void (*cross_entropy_backward)(int dtype, Py_ssize_t rows, Py_ssize_t cols, const char* g, Py_ssize_t g_stride,
-                                   const char* prob, const long long* target, const char* weight,
-                                   long long ignore_index, double smoothing, char* dx) noexcept nogil
 
     # update.pyx: float32 and float64, contiguous, n elements; buffers that an option does not need are NULL.
     # Each equals torch.optim's single-tensor formula, operation for operation. step counts from 1 (this step included).

@@ -187,17 +187,17 @@ AG_INLINE float ag_trigamma_f32(float given) {
     return (float)(n / m + (left ? -tail : tail));
 }
 
-/* 1 / x^s for a whole number s, by squaring where that is short */
+/* 1 / x^s, by squaring where that is short */
 AG_CALLED double ag_inverse_power_f64(double x, double s) {
     double y = 1;
-    if (s > 64) return ag_pow_f64(x, -s);
+    if (s > 64 || s != ag_floor_f64(s)) return pow(x, -s);
     for (int n = (int)s; n; n >>= 1, x *= x)
         if (n & 1) y *= x;
     return 1 / y;
 }
-/* sum of 1 / (q + k)^s over k >= 0 for q > 0, s >= 2: terms up to s + 10, then Euler and Maclaurin's formula (Johansson, "Rigorous
+/* sum of 1 / (q + k)^s over k >= 0 for q > 0, s > 1: terms up to s + 10, then Euler and Maclaurin's formula (Johansson, "Rigorous
  * high-precision computation of the Hurwitz zeta function", 2015, eq. 5) */
-AG_CALLED double ag_zeta_f64(double s, double q) {
+AG_CALLED double ag_zeta_sum_f64(double s, double q) {
     /* B_2k / (2k)! */
     static const double numbers[9] = {0x1.5555555555555p-4, -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15, -0x1.bbd779334ef0bp-21,
                                       0x1.66a8f2bf70ebep-26, -0x1.22805d644267fp-31, 0x1.d6db2c4e09162p-37, -0x1.7da4e1f79955cp-42,
@@ -216,23 +216,35 @@ AG_CALLED double ag_zeta_f64(double s, double q) {
     }
     return sum + t * (q / (s - 1) + 0.5 + tail);
 }
-/* (-1)^(n + 1) n! sum of 1 / (x + k)^(n + 1), n >= 1. Left of 0 the sum's terms are those of three sums on the right. */
+/* The same for any q but 0, -1, -2 ..., s whole if q < 0: left of 0 the sum's terms are those of three sums on the right. */
+AG_CALLED double ag_zeta_left_f64(double s, double q) {
+    double f = -q - ag_floor_f64(-q), left;
+    if (q > 0) return q > 1e16 ? pow(q, 1 - s) / (s - 1) : ag_zeta_sum_f64(s, q);
+    left = ag_zeta_sum_f64(s, f) - ag_zeta_sum_f64(s, 1 - q);
+    return ag_zeta_sum_f64(s, 1 - f) + (s != 2 * ag_floor_f64(s * 0.5) ? -left : left);
+}
+AG_CALLED double ag_zeta_f64(double s, double q) {
+    if (s != s || q != q || s < 1) return AG_NAN_F64;
+    if (s == 1 || (q <= 0 && q == ag_floor_f64(q))) return AG_INF_F64;
+    if (q < 0 && s != ag_floor_f64(s)) return AG_NAN_F64;
+    return ag_zeta_left_f64(s, q);
+}
+/* (-1)^(n + 1) n! sum of 1 / (x + k)^(n + 1), n >= 1 */
 AG_CALLED double ag_polygamma_f64(double x, double n) {
     double s = n + 1, sum, factor = 1, odd = s - 2 * ag_floor_f64(s * 0.5);
     if (x != x || x == -AG_INF_F64) return AG_NAN_F64;
     for (double k = 2; k <= n && factor < AG_INF_F64; k += 1) factor *= k;
-    if (x > 0) sum = x < AG_INF_F64 ? ag_zeta_f64(s, x) : 0;
-    else {
-        double f = -x - ag_floor_f64(-x), left;
-        if (f == 0) sum = AG_INF_F64;
-        else {
-            left = ag_zeta_f64(s, f) - ag_zeta_f64(s, 1 - x);
-            sum = ag_zeta_f64(s, 1 - f) + (odd ? -left : left);
-        }
-    }
+    if (x > 0) sum = x < AG_INF_F64 ? ag_zeta_sum_f64(s, x) : 0;
+    else sum = x == ag_floor_f64(x) ? AG_INF_F64 : ag_zeta_left_f64(s, x);
     return odd ? -factor * sum : factor * sum;
 }
 AG_CALLED float ag_polygamma_f32(float x, float n) { return (float)ag_polygamma_f64((double)x, (double)n); }
+
+/* x^(a - 1) e^-x / gamma(a), the derivative of the incomplete gamma function P(a, x) by x */
+AG_CALLED double ag_gamma_density_f64(double a, double x) {
+    double power = a == 1.0 ? 0.0 : (a - 1.0) * log(x);
+    return exp(power - x - lgamma(a));
+}
 
 /* ---- sqrt(a^2 + b^2) without overflow or underflow on the way */
 

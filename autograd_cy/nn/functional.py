@@ -4,9 +4,6 @@ Relies on the engine.  Layers and losses rely on it, and users directly.
 Whatever the engine has with the same signature is its own function here, not a wrapper: a Python frame costs 50 ns.
 """
 
-from autograd_cy.array.dtypes import int64
-from autograd_cy.array.errors import BoundsError
-from autograd_cy.engine import creation
 from autograd_cy.engine.convolve import (
     conv1d,
     conv2d,
@@ -51,10 +48,14 @@ from autograd_cy.engine.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
+    huber_loss,
     l1_loss,
     mse_loss,
+    nll_loss,
+    smooth_l1_loss,
 )
 from autograd_cy.engine.blocks import pad
+from autograd_cy.engine.distances import normalize
 from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from autograd_cy.engine.pooling import (
     adaptive_avg_pool1d,
@@ -78,9 +79,8 @@ from autograd_cy.engine.pooling import (
 )
 from autograd_cy.engine.products import linear, matmul
 from autograd_cy.engine.reduce import log_softmax, softmax
-from autograd_cy.engine.rows import planned
 from autograd_cy.engine.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
-from autograd_cy.engine.choose import celu, gelu, hardtanh, prelu, where
+from autograd_cy.engine.choose import celu, gelu, hardtanh, prelu
 from autograd_cy.engine.tensor import Tensor
 
 from .attending import scaled_dot_product_attention
@@ -89,7 +89,6 @@ from .losses import (
     cosine_similarity,
     gaussian_nll_loss,
     hinge_embedding_loss,
-    huber_loss,
     kl_div,
     margin_ranking_loss,
     multi_margin_loss,
@@ -97,8 +96,6 @@ from .losses import (
     multilabel_soft_margin_loss,
     pairwise_distance,
     poisson_nll_loss,
-    reduced,
-    smooth_l1_loss,
     soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
@@ -151,58 +148,3 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     left = matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)         # (..., out, in2)
     out = matmul(left, input2.unsqueeze(-1)).squeeze(-1)
     return out if bias is None else out + bias
-
-
-def _classes(shape, target, weight):
-    """How many there are in dimension 1 of (N, C, ...), or 0 of (C,), if shapes fit."""
-    if not shape:
-        raise ValueError("nll_loss expects input of shape (C,), (N, C) or (N, C, d1, ...), got a 0-d tensor")
-    wanted = (shape[0], *shape[2:]) if len(shape) > 1 else ()
-    classes = shape[1 if len(shape) > 1 else 0]
-    if target != wanted and not (len(shape) == 1 and target == (1,)):
-        raise ValueError(f"nll_loss expects targets of shape {wanted} for input of shape {shape}, got {target}")
-    if weight is not None and weight != (classes,):
-        raise ValueError(f"nll_loss expects weight of shape {(classes,)}, got {weight}")
-    return classes
-
-
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-             reduction: str = "mean") -> Tensor:
-    """-weight[t] * input[..., t]; classes in dimension 1 (0 for a single sample); int64 targets.
-
-    The mean divides by the sum of the weights of the targets that count, as in PyTorch: NaN when none does.
-    IndexError when a target is neither a class nor ignore_index.
-    """
-    if target.dtype is not int64:
-        raise TypeError(f"nll_loss expects int64 targets, got {target.dtype}")
-    classes = planned(_classes, input.shape, target.shape, None if weight is None else weight.shape)
-    single = input.ndim == 1
-    if single:
-        input, target = input.unsqueeze(0), target.reshape(1)
-    rows, flat = (input, target) if input.ndim == 2 else (input.movedim(1, -1).reshape(-1, classes), target.reshape(-1))
-    if weight is None and not creation.capturing() and not (0 <= ignore_index < classes):
-        try:
-            losses = -rows.gather(1, flat.unsqueeze(1)).squeeze(1)
-            return reduced(losses, reduction) if reduction != "none" else losses.reshape(()) if single else losses.reshape(target.shape)
-        except IndexError:                         # somewhere there is ignore_index, or no class
-            pass
-    counts = flat != ignore_index
-    index = where(counts, flat, 0)
-    try:
-        picked = rows.gather(1, index.unsqueeze(1)).squeeze(1)
-    except IndexError:
-        wrong = counts & ((flat < 0) | (flat >= classes))
-        raise BoundsError(f"nll_loss: target {int(flat[wrong][0])} is out of range for {classes} classes") from None
-    scale = counts.to(input.dtype) if weight is None else counts.to(input.dtype) * weight[index]
-    # where, not a product: an ignored row may hold an infinity.
-    losses = where(counts, -picked * scale, creation.zeros_like(scale))
-    if reduction == "none":
-        return losses.reshape(()) if single else losses.reshape(target.shape)
-    if reduction == "mean":
-        return losses.sum() / scale.sum()
-    return reduced(losses, reduction)
-
-
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """x / max(norm(x, p), eps) along dim."""
-    return input / input.norm(p, dim, True).clamp(eps)

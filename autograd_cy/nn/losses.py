@@ -10,10 +10,9 @@ from ..array.dtypes import int64
 from ..array.errors import ShapeError
 from ..engine import creation
 from ..engine.elementwise import exp, log, logsigmoid, minimum, softplus, sqrt, xlogy
-from ..engine.losses import l1_loss
 from ..engine.modes import no_grad
 from ..engine.choose import where
-from ..engine.shape import expand
+from ..engine.distances import cosine_similarity
 from ..engine.tensor import Tensor
 
 
@@ -26,49 +25,6 @@ def reduced(losses: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return losses
     raise ValueError(f"{reduction!r} is not a valid value for reduction: 'none', 'mean' or 'sum'")
-
-
-def _pair(input, target, name):
-    """The two, of a shape; a warning where that takes broadcasting."""
-    if not isinstance(input, Tensor) or not isinstance(target, Tensor):
-        raise TypeError(f"{name}: input and target must be tensors, got {type(input).__name__} and {type(target).__name__}")
-    if input.shape != target.shape:
-        warnings.warn(f"{name}: the target has shape {target.shape} and the input {input.shape}; they are broadcast, which is seldom meant",
-                      stacklevel=3)
-    return input, target
-
-
-def _weighted(losses, weight, input, reduction, mean_of_weights):
-    if weight.shape != input.shape:
-        raise ValueError("Weights and input must have the same size.")
-    losses = losses * weight
-    return losses.sum() / weight.sum() if reduction == "mean" and mean_of_weights else reduced(losses, reduction)
-
-
-def _huber(d, limit):
-    """d ** 2 / 2 where |d| <= limit, limit (|d| - limit / 2) elsewhere; its gradient is d within the limits."""
-    near = d.clamp(min=-limit, max=limit)
-    return near * (d - near * 0.5)
-
-
-def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """d ** 2 / (2 beta) where d = |input - target| < beta, d - beta / 2 elsewhere."""
-    if beta < 0:
-        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    if beta == 0:
-        return l1_loss(input, target, reduction)
-    input, target = _pair(input, target, "smooth_l1_loss")
-    losses = _huber(input - target, beta)
-    return reduced(losses if beta == 1 else losses / beta, reduction)
-
-
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
-    """d ** 2 / 2 where d = |input - target| <= delta, delta (d - delta / 2) elsewhere."""
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    input, target = _pair(input, target, "huber_loss")
-    losses = _huber(input - target, delta)
-    return reduced(losses, reduction) if weight is None else _weighted(losses, weight, input, reduction, False)
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -200,16 +156,6 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim; x1 and x2 broadcast. Each is divided by its norm first."""
-    if not (x1.is_floating_point() or x2.is_floating_point()):
-        raise RuntimeError(f"cosine_similarity: expected common dtype to be floating point, yet common dtype is {x1.dtype.name}")
-    if x1.shape != x2.shape:
-        like = (x1.detach() + x2.detach()).shape
-        x1, x2 = expand(x1, like), expand(x2, like)
-    return ((x1 / x1.norm(2.0, dim, True).clamp(eps)) * (x2 / x2.norm(2.0, dim, True).clamp(eps))).sum(dim)
-
-
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
     """1 - cos where target is 1, max(0, cos - margin) where it is -1; cos of rows (N, D), or of two vectors for a 0-d target."""
     if target.ndim not in (0, 1) or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
@@ -243,6 +189,6 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     return reduced((margin + near - far).clamp(min=0), reduction)
 
 
-__all__ = ["cosine_embedding_loss", "cosine_similarity", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div",
+__all__ = ["cosine_embedding_loss", "cosine_similarity", "gaussian_nll_loss", "hinge_embedding_loss", "kl_div",
            "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "pairwise_distance",
-           "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss"]
+           "poisson_nll_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss"]

@@ -6,12 +6,14 @@ and compiles it. `python -m autograd_cy.ops.codegen [row]` prints the source.
 For every elementwise row there is a loop of the forward formula and one for each derivative, for each dtype and for up to three
 variants (all inputs vectors; the last or the first a repeated value). Repeated subexpressions are computed once, equal formulas
 are one loop. Each loop is compiled at three levels, so its size matters: most variants are a call of `repeat`, and long formulas
-are compiled for whole vectors only (kernels/padding.h). That made the loops less than half as large.
+are compiled for whole vectors only (kernels/padding.h). That made the loops less than half as large. Rare rows have lists of other rows'
+loops instead (rare.py).
 """
 
 from functools import cache
 
 from .formulas import DTYPES, FLOATS, formula
+from .rare import RARE, SPECIAL, Steps
 from .symbols import Expression, Symbol
 from .table import TABLE
 
@@ -25,7 +27,7 @@ _CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "
 _INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximum": 2, "minimum": 2, "pow": 2, "fmod": 2,
                  "bitwise_left_shift": 2, "bitwise_right_shift": 2}
 # Loops that have code of their own for a repeated value, as training and arithmetic with numbers use them all the time.
-OWN_VARIANTS = ("add", "sub", "mul", "div", "maximum", "minimum", "mul.da", "div.da", "mse_loss.dx", "mse_loss.dt")
+OWN_VARIANTS = ("add", "sub", "mul", "div", "maximum", "minimum", "mul.da", "div.da", "mse_loss.dx", "mse_loss.dt", "prelu")
 # Functions of a number of steps that depends on the data: loops over them are not vectorised, so that there are no tiles.
 _STEPWISE = {"floor_divide", "remainder", "fmod", "polygamma", "sin", "cos", "tan"}
 # Of these, those that are vectorised where a test of the arguments says that all are small (kernels/vecmath.h).
@@ -47,7 +49,7 @@ class Loop:
     @property
     def variants(self):
         """ALL_VECTORS, and where an input may well be one repeated value LAST_SCALAR or FIRST_SCALAR (kernels/table.pxd)."""
-        if len(self.inputs) == 1:
+        if len(self.inputs) == 1 or self.row.rare:
             return (0,)
         # What a row of one input saves has the shape of g: there LAST_SCALAR would be a tenth of the code for nothing.
         return (0, 1, 2) if len(self.inputs) == 2 and len(self.row.inputs) > 1 and not self.row.types else (0, 2)
@@ -314,32 +316,33 @@ cdef void repeat_{suffix}(Loop loop, int place, int count, int bytes, Py_ssize_t
 '''
 
 
-def _module(dtypes, wanted, *more):
-    """Cython source of the loops of these dtypes with wanted(formula, dtype); loops of equal source are one function."""
-    parts = ["# Generated from autograd_cy/ops/table by autograd_cy/ops/codegen.py: do not edit.\n", _declarations()]
-    parts += [_REPEAT.strip().format(ctype=ctype, suffix=suffix) for _, ctype, suffix in dtypes]
-    register, known = [], {}
+def _module(dtypes, wanted, head="", *more):
+    """Cython source of the loops of these dtypes with wanted(loop, dtype); loops of equal source are one function."""
+    register, known, steps, parts = [], {}, Steps(_arguments, _LETTERS), []
     for loop in loops():
         for dtype in loop.dtypes:
-            if dtype not in dtypes or not wanted(_arguments(loop), dtype):
+            if dtype not in dtypes or not wanted(loop, dtype):
                 continue
             vectors = None
             for variant in loop.variants:
-                source = _loop_source(loop, dtype, variant, vectors=vectors)
+                write = steps.loop if loop.row.rare else _loop_source
+                source = write(loop, dtype, variant, vectors=vectors)
                 if source not in known:
                     known[source] = f"{loop.name.replace('.', '_')}_{dtype[2]}_{variant}"
-                    parts.append(_loop_source(loop, dtype, variant, known[source], vectors))
+                    parts.append(write(loop, dtype, variant, known[source], vectors))
                 vectors = vectors or known[source]
                 register.append(f"K.loops[{loop.number}][{DTYPES.index(dtype)}][{variant}] = {known[source]}")
                 if (loop.name, variant) in _SERVING and dtype in FLOATS:
                     register.append(f"K.{_SERVING[loop.name, variant]}[{FLOATS.index(dtype)}] = {known[source]}")
-    parts += ["\n".join(register), *more]
-    return "\n\n\n".join(parts) + "\n"
+    return "\n\n\n".join([
+        "# Generated from autograd_cy/ops/table by autograd_cy/ops/codegen.py: do not edit.\n", _declarations(),
+        steps.filled(head).strip(),
+        *(_REPEAT.strip().format(ctype=ctype, suffix=suffix) for _, ctype, suffix in dtypes), *parts, "\n".join(register), *more]) + "\n"
 
 
-def _divides(expression, dtype):
+def _divides(loop, dtype):
     """Whether it is a loop of integers with a division or a power, which no level has vectors for."""
-    return dtype not in FLOATS and _has(expression, _DIVIDING | {"pow"})
+    return dtype not in FLOATS and _has(_arguments(loop), _DIVIDING | {"pow"})
 
 
 def levelled_loops(long_only=False):
@@ -350,13 +353,13 @@ def levelled_loops(long_only=False):
     """
     from .chains import source
     if long_only:
-        return _module(FLOATS, lambda expression, dtype: is_long(expression), source())
-    return _module(DTYPES, lambda expression, dtype: not _divides(expression, dtype), source())
+        return _module(FLOATS, lambda loop, dtype: not loop.row.rare and is_long(_arguments(loop)), "", source())
+    return _module(DTYPES, lambda loop, dtype: not loop.row.rare and not _divides(loop, dtype), SPECIAL, source())
 
 
 def integer_loops():
-    """Cython source of the loops of integers and bools that are compiled for every processor alike."""
-    return _module(DTYPES[len(FLOATS):], _divides)
+    """Cython source of the loops of rare rows, and of those of integers and bools that are compiled for every processor alike."""
+    return _module(DTYPES, lambda loop, dtype: loop.row.rare or _divides(loop, dtype), RARE)
 
 
 if __name__ == "__main__":
@@ -365,4 +368,5 @@ if __name__ == "__main__":
     for loop in loops():
         if loop.row.name in wanted:
             for dtype in loop.dtypes:
-                print(_loop_source(loop, dtype, 0, loop.name.replace('.', '_')), end="\n\n")
+                write = Steps(_arguments, _LETTERS).loop if loop.row.rare else _loop_source
+                print(write(loop, dtype, 0, loop.name.replace('.', '_')), end="\n\n")

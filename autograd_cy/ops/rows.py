@@ -20,6 +20,7 @@ class Row(NamedTuple):
     ints: how many of its attributes are integers, if one before them, or none, is a tuple of such: nodes then keep integers only
     (node_with_ints); -1: otherwise.
     inplace: whether its function takes `inplace`, as those of torch.nn.functional do.
+    rare: its loops call others, block by block, and are no code of their own (codegen.py); its function is no method of tensors.
     doc: one line with the formula. special: one line about points where the derivative is a convention.
     """
 
@@ -38,6 +39,7 @@ class Row(NamedTuple):
     defaults: tuple = ()
     public: bool = True
     inplace: bool = False
+    rare: bool = False
     ints: int = -1
 
     @property

@@ -22,9 +22,9 @@ from .tensor import Tensor, _Operand
 '''
 
 
-def rows():
-    """The rows that have public functions."""
-    return [row for row in TABLE.values() if row.kind == "elementwise" and row.public]
+def rows(rare=False):
+    """The rows that have public functions; those of rare rows are no methods."""
+    return [row for row in TABLE.values() if row.kind == "elementwise" and (row.public or rare and row.rare)]
 
 
 def attributes(row):
@@ -44,7 +44,7 @@ def inputs_and_attributes(row):
 def functions():
     """The text of engine/elementwise.pyi."""
     lines = []
-    for row in rows():
+    for row in rows(rare=True):
         first = "_Operand" if len(row.inputs) > 1 else "Tensor"
         more, in_place = inputs_and_attributes(row)
         lines += [f"def {row.name}(input: {first}{more}) -> Tensor: ...", f"def {row.name}_(input: Tensor{in_place}) -> Tensor: ..."]

@@ -10,10 +10,11 @@ _FUNCTIONS_HEAD = """# Generated from autograd_cy/ops/table by autograd_cy/ops/w
 
 from cpython.object cimport PyObject
 
-from autograd_cy.engine.dispatch cimport binary, combined, elementwise, inplace, inplace_with, unary, unary_with
+from autograd_cy.engine.arguments cimport need_tensor
+from autograd_cy.engine.dispatch cimport binary, combined, elementwise, unary, unary_with
+from autograd_cy.engine.inplace cimport inplace, inplace_with
 from autograd_cy.engine.node cimport NO_REDUCTION
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.shape cimport need_tensor
 
 from autograd_cy.engine.tensor import OPCODES
 
@@ -128,7 +129,7 @@ def function_module():
     """Cython source of a function for every public elementwise row, and of its in-place form."""
     parts, shared = [_FUNCTIONS_HEAD], {"unary": [], "binary": []}
     for row in TABLE.values():
-        if row.kind != "elementwise" or not row.public:
+        if row.kind != "elementwise" or not (row.public or row.rare):
             continue
         doc = row.doc[0].upper() + row.doc[1:] + (f" ({row.special})" if row.special else "")
         values = {"name": row.name, "NAME": f"OP_{row.name.upper()}", "doc": doc, "attrs": "", "signature": "",

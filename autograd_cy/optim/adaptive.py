@@ -1,12 +1,14 @@
 """Adagrad, Adadelta, Adamax, NAdam, RAdam, Rprop and ASGD: equal to those of torch.optim step by step, states and defaults included.
 
 Relies on Optimizer and on operations of tensors; training scripts rely on it. These are written for being there, not for speed: a few
-operations on every parameter, whose count of steps is Python's, so that a captured step can't contain them.
+operations on every parameter. What changes from step to step is in tensors, the count of steps too, so that a capture can repeat it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from autograd_cy.array.dtypes import float64
 from autograd_cy.engine import creation
 from autograd_cy.engine.choose import where
 from autograd_cy.engine.elementwise import maximum
@@ -18,8 +20,8 @@ _MESSAGES = {"lr": "learning rate", "eps": "epsilon value"}
 
 
 class _Stepwise(Optimizer):
-    """What these share. `usual`: the options in PyTorch's order with their defaults; `update(p, g, s, o)`: a step of one parameter from
-    its gradient, state and options."""
+    """What these share. `usual`: the options in PyTorch's order with their defaults; `_update(p, g, s, o)`: a step of one parameter from
+    its gradient, state and options. s["step"] is a 0-d float64 tensor; so are lr and betas in a captured step."""
 
     usual: dict[str, Any] = {}
 
@@ -48,21 +50,28 @@ class _Stepwise(Optimizer):
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
+            options = _scheduled(group)
             for p in group["params"]:
                 if p.grad is None:
                     continue
                 g = -p.grad if group["maximize"] else p.grad.detach()
                 state = self.state[p]
                 if not state:
-                    state["step"] = 0
+                    state["step"] = creation.zeros((), dtype=float64)
                     self._begin(p, state, group)
-                state["step"] += 1
+                state["step"].add_(1)
                 if group.get("decoupled_weight_decay"):
-                    p.mul_(1 - group["lr"] * group["weight_decay"])
+                    p.mul_(1 - options["lr"] * group["weight_decay"])
                 elif group.get("weight_decay"):
                     g = g.add(p, alpha=group["weight_decay"])
-                self._update(p, g, state, group)
+                self._update(p, g, state, options)
         return loss
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """As Optimizer's; it reads steps as numbers."""
+        super().load_state_dict(state_dict)
+        for state in self.state.values():
+            state["step"] = creation.tensor(float(state["step"]), dtype=float64)
 
     def _begin(self, p, state, group):
         for name in self.zeros:
@@ -74,10 +83,23 @@ class _Stepwise(Optimizer):
         raise NotImplementedError
 
 
+def _scheduled(group):
+    """The options of a group; in a captured step with what schedules change as tensors, which every replay fills anew."""
+    if not creation.capturing():
+        return group
+    numbers = creation.empty((1 + len(group.get("betas", ())),), dtype=float64)
+    creation.outside(partial(_read, group), [], [numbers])
+    return {**group, "lr": numbers[0], "betas": numbers[1:].unbind()}
+
+
+def _read(group, inputs, outputs):
+    creation.write(outputs[0], (group["lr"], *group.get("betas", ())))
+
+
 def _moments(s, g, betas):
     """The running means of g and its square, as Adam's; and 1 - beta ** step of both."""
     s["exp_avg"].lerp_(g, 1 - betas[0])
-    s["exp_avg_sq"].mul_(betas[1]).addcmul_(g, g, value=1 - betas[1])
+    s["exp_avg_sq"].mul_(betas[1]).add_(g.square().mul_(1 - betas[1]))
     return 1 - betas[0] ** s["step"], 1 - betas[1] ** s["step"]
 
 
@@ -91,7 +113,7 @@ class Adagrad(_Stepwise):
 
     def _update(self, p, g, s, o):
         s["sum"].addcmul_(g, g)
-        p.addcdiv_(g, s["sum"].sqrt().add_(o["eps"]), value=-o["lr"] / (1 + (s["step"] - 1) * o["lr_decay"]))
+        p.sub_(g.div(s["sum"].sqrt().add_(o["eps"])).mul_(o["lr"] / (1 + (s["step"] - 1) * o["lr_decay"])))
 
 
 class Adadelta(_Stepwise):
@@ -109,7 +131,7 @@ class Adadelta(_Stepwise):
         s["square_avg"].mul_(o["rho"]).addcmul_(g, g, value=1 - o["rho"])
         d = (s["acc_delta"] + o["eps"]).sqrt_().div_((s["square_avg"] + o["eps"]).sqrt_()).mul_(g)
         s["acc_delta"].mul_(o["rho"]).addcmul_(d, d, value=1 - o["rho"])
-        p.add_(d, alpha=-o["lr"])
+        p.sub_(d.mul_(o["lr"]))
 
 
 class Adamax(_Stepwise):
@@ -122,7 +144,7 @@ class Adamax(_Stepwise):
         b1, b2 = o["betas"]
         s["exp_avg"].lerp_(g, 1 - b1)
         s["exp_inf"].copy_(maximum(s["exp_inf"] * b2, g.abs().add_(o["eps"])))
-        p.addcdiv_(s["exp_avg"], s["exp_inf"], value=-o["lr"] / (1 - b1 ** s["step"]))
+        p.sub_(s["exp_avg"].div(s["exp_inf"]).mul_(o["lr"] / (1 - b1 ** s["step"])))
 
 
 class NAdam(_Stepwise):
@@ -137,11 +159,11 @@ class NAdam(_Stepwise):
 
     def _update(self, p, g, s, o):
         mu, following = (o["betas"][0] * (1 - 0.5 * 0.96 ** (t * o["momentum_decay"])) for t in (s["step"], s["step"] + 1))
-        product = float(s["mu_product"].mul_(mu))
+        product = s["mu_product"].mul_(mu).double()
         _, second = _moments(s, g, o["betas"])
-        root = (s["exp_avg_sq"] / second).sqrt_().add_(o["eps"])
-        p.addcdiv_(g, root, value=-o["lr"] * (1 - mu) / (1 - product))
-        p.addcdiv_(s["exp_avg"], root, value=-o["lr"] * following / (1 - product * following))
+        root = s["exp_avg_sq"].div(second).sqrt_().add_(o["eps"])
+        p.sub_(g.div(root).mul_(o["lr"] * (1 - mu) / (1 - product)))
+        p.sub_(s["exp_avg"].div(root).mul_(o["lr"] * following / (1 - product * following)))
 
 
 class RAdam(_Stepwise):
@@ -154,11 +176,10 @@ class RAdam(_Stepwise):
         first, second = _moments(s, g, o["betas"])
         most = 2 / (1 - o["betas"][1]) - 1
         length = most - 2 * s["step"] * (1 - second) / second
-        step = s["exp_avg"] / first
-        if length > 5:
-            rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
-            step = step * (rectified * second ** 0.5) / s["exp_avg_sq"].sqrt().add_(o["eps"])
-        p.add_(step, alpha=-o["lr"])
+        known = length.clamp(min=5.0)
+        rectified = ((known - 4) * (known - 2) * most / ((most - 4) * (most - 2) * known) * second).sqrt_()
+        scale = where(length > 5, rectified / s["exp_avg_sq"].sqrt().add_(o["eps"]), 1.0)
+        p.sub_(scale.mul_(s["exp_avg"]).mul_(o["lr"] / first))
 
 
 class Rprop(_Stepwise):
@@ -196,8 +217,8 @@ class ASGD(_Stepwise):
         super()._begin(p, state, group)
 
     def _update(self, p, g, s, o):
-        eta, mu = float(s["eta"]), float(s["mu"])
-        p.mul_(1 - o["lambd"] * eta).add_(g, alpha=-eta)
-        s["ax"].add_((p - s["ax"]).mul_(mu))
-        s["eta"].fill_(o["lr"] / (1 + o["lambd"] * o["lr"] * s["step"]) ** o["alpha"])
-        s["mu"].fill_(1 / max(1, s["step"] - o["t0"]))
+        eta = s["eta"].double()
+        p.mul_(1 - o["lambd"] * eta).sub_(g * eta)
+        s["ax"].add_((p - s["ax"]).mul_(s["mu"]))
+        s["eta"].copy_(o["lr"] / (1 + o["lambd"] * o["lr"] * s["step"]) ** o["alpha"])
+        s["mu"].copy_(1 / (s["step"] - o["t0"]).clamp(min=1.0))

@@ -98,7 +98,7 @@ class Optimizer:
         for key, value in self.state.items():
             if isinstance(key, Tensor):
                 entry = dict(value)
-                if isinstance(entry.get("step"), int):
+                if isinstance(entry.get("step"), (int, Tensor)):
                     entry["step"] = creation.tensor(float(entry["step"]))          # PyTorch's format
                 if entry:
                     state[numbers.get(id(key), key)] = entry

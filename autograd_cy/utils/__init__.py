@@ -3,13 +3,8 @@
 Relies on data, and on func for checkpoint, which is imported when first used.  Training scripts written for PyTorch rely on it.
 """
 
+from .._later import later
 from . import data
 
 __all__ = ["checkpoint", "data"]
-
-
-def __getattr__(name):
-    if name == "checkpoint":
-        from importlib import import_module
-        return import_module(f"{__name__}.checkpoint")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = later(__name__, {"checkpoint": "checkpoint"})

@@ -1,4 +1,4 @@
-"""K.softmax, K.cross_entropy and their gradients against formulas in float64, written as PyTorch documents them.
+"""K.softmax, the routines of cross entropy and their gradients against formulas in float64, written as PyTorch documents them.
 
 Relies on raw.py. Nothing relies on it.
 """
@@ -10,6 +10,8 @@ import pytest
 import raw
 from raw import CODES, _probe, address
 from scipy.special import log_softmax as scipy_log_softmax
+
+from autograd_cy.kernels.table import routine_number
 
 SHAPES = [(0, 3), (3, 0), (1, 1), (5, 1), (150, 3), (64, 10), (7, 31), (7, 32), (7, 33), (2, 500), (3, 2000), (2000, 2)]
 
@@ -26,20 +28,30 @@ def softmax_backward(g, y, log=False):
     return dx
 
 
-def cross_entropy(x, target, weight=None, ignore_index=-100, smoothing=0.0):
-    prob, losses, counted = np.empty_like(x), np.empty(len(x), x.dtype), np.zeros(1, x.dtype)
-    bad = _probe.cross_entropy(CODES[x.dtype], *x.shape, address(x), address(target), address(weight), ignore_index, smoothing,
-                               address(prob), address(losses), address(counted))
+def described(array):
+    """As _probe.routine takes it."""
+    return None if array is None else (address(array), CODES[array.dtype], array.shape, [n // array.itemsize for n in array.strides])
+
+
+def run(name, arrays, ints, smoothing):
+    return _probe.routine(routine_number(name), [described(a) for a in arrays], ints, (smoothing,))
+
+
+def cross_entropy(x, target, weight=None, ignore_index=-100, smoothing=0.0, step=1, reduction=0):
+    """x: (outer, classes) or, with step > 1, (outer, classes, step)."""
+    prob, losses, counted = np.empty_like(x), np.empty(len(target) if reduction == 0 else 1, x.dtype), np.zeros(1, x.dtype)
+    bad = run("rows.cross_entropy", (losses, counted, prob, x, target, weight), (len(x), x.shape[1], step, ignore_index, reduction), smoothing)
     if bad < 0:
         used = target[target != ignore_index]
         assert counted[0] == (len(used) if weight is None else x.dtype.type(sum(weight[used].astype("f8").tolist())))
     return bad, prob, losses
 
 
-def cross_entropy_backward(g, prob, target, weight=None, ignore_index=-100, smoothing=0.0):
-    dx = np.empty_like(prob)
-    _probe.cross_entropy_backward(CODES[prob.dtype], *prob.shape, address(g), int(g.size > 1), address(prob), address(target),
-                                  address(weight), ignore_index, smoothing, address(dx))
+def cross_entropy_backward(g, prob, target, weight=None, ignore_index=-100, smoothing=0.0, step=1):
+    dx, one = np.empty_like(prob), np.ones(1, prob.dtype)
+    reduction = 0 if g.size == len(target) else 2
+    ints = (len(prob), prob.shape[1], step, ignore_index, reduction)
+    run("rows.cross_entropy_back", (dx, g, prob, target, weight, one), ints, smoothing)
     return dx
 
 
@@ -118,6 +130,20 @@ def test_cross_entropy(shape, dtype, weighted, smoothing):
     np.testing.assert_allclose(cross_entropy_backward(g, prob, t, weight, smoothing=smoothing), want[2] * g[:, None], **tol)
     one = np.full(1, 0.5, dtype)
     np.testing.assert_allclose(cross_entropy_backward(one, prob, t, weight, smoothing=smoothing), want[2] / 2, **tol)
+    if (t >= 0).any():
+        weights = (np.ones(shape[1]) if weight is None else weight)[t[t >= 0]]
+        for reduction, total in ((1, want[1].sum() / weights.sum()), (2, want[1].sum())):
+            got = cross_entropy(x, t, weight, smoothing=smoothing, reduction=reduction)[2]
+            np.testing.assert_allclose(got, total, 1e-5 if dtype == "f4" else 1e-12)
+    if len(x) < 150:
+        return
+    images = np.ascontiguousarray(x.T.reshape(1, shape[1], -1))                   # the same with classes in the middle
+    bad, p, losses = cross_entropy(images, t, weight, smoothing=smoothing, step=shape[0])
+    assert bad == -1
+    np.testing.assert_allclose(p[0].T, prob, **tol)
+    np.testing.assert_allclose(losses, want[1], **tol)
+    dx = cross_entropy_backward(g, p, t, weight, smoothing=smoothing, step=shape[0])
+    np.testing.assert_allclose(dx[0].T, want[2] * g[:, None], **tol)
 
 
 def test_cross_entropy_targets():

@@ -12,19 +12,14 @@ from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.joins import cat
 from autograd_cy.engine.tensor import Tensor
 
+from ..._later import later
 from . import rnn as rnn
 
 if TYPE_CHECKING:
     from .norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
 
-_COMPUTED = ("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm")
-
-
-def __getattr__(name):
-    if name in _COMPUTED:                      # few scripts need them
-        from . import norms
-        return getattr(norms, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_NORMS = ("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm")
+__getattr__, __dir__ = later(__name__, dict.fromkeys(_NORMS, "norms"))
 
 
 def _gradients(parameters):

@@ -228,6 +228,14 @@ def _gelu_tanh_slope(x, t):
 
 # ---- choosing
 
+def _above_bound(x, min):
+    return where(logical_or(x < min, isnan(min)), min, x)
+
+
+def _below_bound(x, max):
+    return where(logical_or(x > max, isnan(max)), max, x)
+
+
 binary("maximum", lambda a, b: maximum(a, b), da=lambda g, a, b: where(a < b, 0, where(a == b, g * 0.5, g)),
        db=lambda g, a, b: where(b < a, 0, where(a == b, g * 0.5, g)), dtypes="all", doc="the larger of a and b; NaN wins", special="a = b: half each; NaN: to both")
 binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a > b, 0, where(a == b, g * 0.5, g)),
@@ -235,6 +243,11 @@ binary("minimum", lambda a, b: minimum(a, b), da=lambda g, a, b: where(a > b, 0,
 unary("clamp", lambda x, min, max: where(where(x < min, min, x) > max, max, where(x < min, min, x)), attrs="min max", public=False,
       dx=lambda g, x, min, max: where(logical_and(x >= min, x <= max), g, 0), dtypes="number", doc="x limited to [min, max]",
       special="at the bounds: 1")
+ternary("clamp_tensor", "x min max", lambda x, min, max: _below_bound(_above_bound(x, min), max), public=False,
+        dx=lambda g, x, min, max: where(logical_or(logical_or(x < min, isnan(min)), logical_or(x > max, isnan(max))), 0, g),
+        dmin=lambda g, x, min, max: where(logical_or(min > max, isnan(max)), 0, where(logical_or(x < min, isnan(min)), g, 0)),
+        dmax=lambda g, x, min, max: where(logical_or(_above_bound(x, min) > max, isnan(max)), g, 0),
+        doc="x limited to [min, max], which may be tensors; a bound that is NaN gives NaN", special="at the bounds: 1, to x")
 binary("fmax", lambda a, b: where(logical_or(a >= b, isnan(b)), a, b), da=lambda g, a, b: where(logical_or(a >= b, isnan(b)), g, 0),
        db=lambda g, a, b: where(logical_or(a >= b, isnan(b)), 0, g), dtypes="all", doc="the larger of a and b; NaN loses", special="a = b: to a")
 binary("fmin", lambda a, b: where(logical_or(a <= b, isnan(b)), a, b), da=lambda g, a, b: where(logical_or(a <= b, isnan(b)), g, 0),
@@ -296,10 +309,19 @@ def _at_least(bound, x):
     return where(x < bound, bound, x)
 
 
+def _within(d, limit):
+    """d limited to [-limit, limit]; NaN stays."""
+    return where(d < -limit, -limit, where(d > limit, limit, d))
+
+
 binary("mse_loss", lambda x, t: (x - t) * (x - t), inputs="x t", public=False, dx=lambda g, x, t: g * ((x - t) + (x - t)),
        dt=lambda g, x, t: -g * ((x - t) + (x - t)), doc="(x - t) ** 2")
 binary("l1_loss", lambda x, t: abs(x - t), inputs="x t", public=False, dx=lambda g, x, t: g * sign(x - t), dt=lambda g, x, t: -g * sign(x - t),
        doc="|x - t|", special="x = t: 0")
+binary("huber_loss", lambda x, t, delta, scale: _within(x - t, delta) * scale * ((x - t) - _within(x - t, delta) * 0.5), inputs="x t",
+       attrs="delta scale", public=False, dx=lambda g, x, t, delta, scale: g * (_within(x - t, delta) * scale),
+       dt=lambda g, x, t, delta, scale: -g * (_within(x - t, delta) * scale),
+       doc="scale * d ** 2 / 2 where d = |x - t| <= delta, scale * delta * (d - delta / 2) elsewhere")
 binary("binary_cross_entropy", lambda x, t: -(t * _at_least(-100, log(x)) + (1 - t) * _at_least(-100, log1p(-x))), inputs="x t", public=False,
        dx=lambda g, x, t: g * ((x - t) / _at_least(1e-12, (1 - x) * x)),
        dt=lambda g, x: g * (_at_least(-100, log1p(-x)) - _at_least(-100, log(x))),

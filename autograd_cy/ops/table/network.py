@@ -9,8 +9,14 @@ from ..functions import (
 )
 from ..rows import op
 
-op("cross_entropy", "x", attrs="target weight ignore_index smoothing", aux="prob", doc="-log softmax(x)[target], a loss for each row",
-   dx=lambda g, x, prob, target, weight, ignore_index, smoothing: cross_entropy_back(g, x, prob, target, weight, ignore_index, smoothing))
+op("cross_entropy", "x", attrs="target weight ignore_index smoothing reduce", aux="prob counted",
+   dx=lambda g, x, counted, target, weight, ignore_index, smoothing, reduce:
+   cross_entropy_back(g, x, counted, target, weight, ignore_index, smoothing, reduce),
+   doc="-log softmax(x)[target] along the dimension of classes; all, their sum, or their mean over the weights that count")
+op("nll_loss", "x", attrs="target weight ignore_index smoothing reduce", aux="prob counted",
+   dx=lambda g, x_shape, counted, target, weight, ignore_index, smoothing, reduce:
+   cross_entropy_back(g, x_shape, counted, target, weight, ignore_index, smoothing, reduce),
+   doc="-x[target] along the dimension of classes; all, their sum, or their mean over the weights that count")
 
 
 # ---- windows
@@ -62,7 +68,14 @@ def _normalize_channels(g, x, w, mean, scale, eps):
     return normalize_channels_back(g, x, w, mean, scale, eps)
 
 
+def _scale_channels(g, x, w, mean, scale):
+    """The gradients of x, w and b."""
+    return normalize_channels_back(g, x, w, mean, scale, None)
+
+
 op("normalize_rows", "x w b", attrs="cols groups span eps centred", aux="mean scale", doc="(x - mean) / sqrt(var + eps) * w + b of each row",
    dx=_normalize_rows, dw=_normalize_rows, db=_normalize_rows)
 op("normalize_channels", "x w b", attrs="eps", aux="mean scale", doc="(x - mean) / sqrt(var + eps) * w + b of each channel of (N, C, ...)",
    dx=_normalize_channels, dw=_normalize_channels, db=_normalize_channels)
+op("scale_channels", "x w b", attrs="mean scale", doc="(x - mean) * scale * w + b of each channel of (N, C, ...)",
+   dx=_scale_channels, dw=_scale_channels, db=_scale_channels)

@@ -7,9 +7,10 @@ that they hold where a matrix is singular or its values repeat, as far as a deri
 
 from ..functions import (
     abs, band, cofactor, concatenate, cross_rows, det, diagonal_back, eq, expand, inverse_or_inf, logical_and, matmul, matrix_exp,
-    permutation_matrix, pinv, reshape, solve_again, solve_triangular, svd, swap_axes, total, where,
+    pair_matrix, permutation_matrix, pinv, reshape, solve_again, solve_triangular, sqrt, svd, swap_axes, total, where,
 )
 from ..rows import op
+from .reductions import norm_gradient
 
 EVERY = float("inf")
 
@@ -73,6 +74,40 @@ op("linear", "x w b", dx=lambda g, w: matmul(g, w), dw=lambda g, x: matmul(swap_
 op("trace", "x", dx=lambda g, x_shape: diagonal_back(expand(reshape(g, (1,)), (min(x_shape),)), x_shape, 0, 0, 1), doc="sum of a matrix's diagonal")
 op("cross", "a b", da=lambda g, b: cross_rows(b, g), db=lambda g, a: cross_rows(g, a), doc="vector product along the last axis")
 op("band", "x", attrs="low high", dx=lambda g, low, high: band(g, low, high), doc="x on its diagonals low to high, else 0")
+
+
+
+def _distance_slopes(g, a, b, y, p):
+    """The gradients of all distances, by the differences of a's and b's rows."""
+    apart = a.unsqueeze(-2) - b.unsqueeze(-3)
+    return norm_gradient(g, apart, y, p, apart.shape, (len(apart.shape) - 1,), False)
+
+
+def _covariance_gradient(g, x, freedom, unit):
+    """Of z z.T, where the rows of z are those of x less their means, and, unit, divided by their lengths."""
+    z = x - total(x, (1,), True) / x.shape[1]
+    g = g + swap_axes(g)
+    if not unit:
+        return matmul(g, z) / freedom
+    size = sqrt(total(z * z, (1,), True))
+    z = z / size
+    p = matmul(g, z)
+    return (p - z * total(p * z, (1,), True)) / size
+
+
+op("cdist", "a b", attrs="p", da=lambda g, a, b, y, p: total(_distance_slopes(g, a, b, y, p), (len(y.shape) - 1,), False),
+   db=lambda g, a, b, y, p: -total(_distance_slopes(g, a, b, y, p), (len(y.shape) - 2,), False), doc="p-norms of the differences of rows",
+   special="distance 0: 0")
+op("pdist", "x", attrs="p", dx=lambda g, x, y, p: total(_distance_slopes(pair_matrix(g, x.shape[0]), x, x, pair_matrix(y, x.shape[0]), p), (1,), False),
+   doc="p-norms of the differences of all pairs of rows", special="distance 0: 0")
+def _unit_gradient(g, x, y, dim, eps):
+    size = sqrt(total(x * x, dim, True))
+    larger = size > eps
+    return (g - where(larger, y * total(g * y, dim, True), 0)) / where(larger, size, eps)
+
+
+op("normalize", "x", attrs="dim eps", public=False, dx=_unit_gradient, doc="x divided by its 2-norm along dim, or by eps where that is larger")
+op("cov", "x", attrs="freedom unit", dx=_covariance_gradient, doc="covariances of rows; correlations")
 
 
 # ---- inverses and systems of equations

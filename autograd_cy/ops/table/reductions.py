@@ -62,7 +62,7 @@ def _exclusive(x, axis, n):
     return before * slice(after, (*everything, (n - 1, n, -1)), None)
 
 
-def _norm_gradient(g, x, y, p, x_shape, dim, keepdim):
+def norm_gradient(g, x, y, p, x_shape, dim, keepdim):
     """d/dx of (sum |x| ** p) ** (1 / p); 0 where the norm is 0."""
     if p == 0:
         return x * 0
@@ -105,7 +105,7 @@ op("std", "x", attrs="dim keepdim correction", doc="square root of var", special
 op("logsumexp", "x", attrs="dim keepdim", doc="log(sum(e ** x)), without overflow", special="every input -inf: 0",
    dx=lambda g, x, y, x_shape, dim, keepdim:
    spread(g, x_shape, dim, keepdim) * exp(x - spread(where(y == -INF, 0, y), x_shape, dim, keepdim)))
-op("norm", "x", attrs="p dim keepdim", dx=_norm_gradient, doc="(sum |x| ** p) ** (1 / p)", special="norm 0: 0")
+op("norm", "x", attrs="p dim keepdim", dx=norm_gradient, doc="(sum |x| ** p) ** (1 / p)", special="norm 0: 0")
 op("softmax", "x", attrs="dim", doc="e ** x / sum(e ** x) along dim", dx=lambda g, y, dim: y * (g - total(g * y, (dim,), True)))
 op("log_softmax", "x", attrs="dim", doc="log(softmax(x)), without overflow",
    dx=lambda g, y, dim: g - exp(y) * total(g, (dim,), True))

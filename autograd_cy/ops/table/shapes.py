@@ -58,6 +58,14 @@ def _unbordered(g, ndim, n, dim, before, after, mode):
 
 # ---- views and copies: index is a tuple with (start, length, step) per axis, or (None, None, None) for a whole one
 
+def _beside(g, dim, adds):
+    """The gradient of sums or differences of neighbours."""
+    before = tuple(1 if i == 2 * dim else 0 for i in range(2 * len(g.shape)))
+    after = tuple(1 if i == 2 * dim + 1 else 0 for i in range(2 * len(g.shape)))
+    later, earlier = pad(g, before, 0), pad(g, after, 0)
+    return later + earlier if adds else later - earlier
+
+
 op("reshape", "x", kind="view", ints=0, attrs="shape", dx=lambda g, x_shape: reshape(g, x_shape), doc="the same elements in another shape")
 op("permute", "x", kind="view", ints=0, attrs="order", doc="axes in another order",
    dx=lambda g, order: permute(g, tuple(sorted(range(len(order)), key=order.__getitem__))))
@@ -92,6 +100,7 @@ op("triangle", "x", ints=2, attrs="diagonal lower", dx=lambda g, diagonal, lower
    doc="x with zeros above (lower) or below a diagonal of its last two dimensions")
 op("diagonal_back", "x", ints=3, attrs="shape offset dim1 dim2", dx=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
    doc="the last dimension of x on the diagonal (i, i + offset) of zeros")
+op("neighbours", "x", ints=2, attrs="dim adds", public=False, dx=_beside, doc="x_i+1 plus or minus x_i along dim")
 op("flip", "x", ints=0, attrs="dims", dx=lambda g, dims: flip(g, dims), doc="x with the order along dims reversed")
 op("roll", "x", ints=0, attrs="shifts", dx=lambda g, shifts: roll(g, _negated(shifts), tuple(range(len(shifts)))),
    doc="x moved by shifts along each axis, what leaves coming in at the other end")

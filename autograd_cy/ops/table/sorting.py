@@ -36,6 +36,12 @@ def _placed(g, indices, x_shape, dim, keepdim=True):
     return put(g, indices, x_shape, dim)
 
 
+def _between(g, indices, weights, x_shape, dim, keep):
+    """g at the two places that each value lies between."""
+    g = g if keep else spread(g, None, (dim,), False)
+    return put(concatenate((g, g), dim) * weights, indices, x_shape, dim)
+
+
 def _shared(g, x, y):
     """g spread evenly over the elements that equal y; over the NaNs where that is NaN."""
     hit = logical_or(eq(x, y), logical_and(isnan(x), isnan(y)))
@@ -77,7 +83,7 @@ op("nanmedian", "x indices", attrs="dim keepdim", doc="the lower median along di
    special="the gradient goes to the index returned; without dim, ties share it evenly", dx=_placed)
 op("mode", "x indices", attrs="dim keepdim", doc="the most frequent value along dim (of several the smallest) and its index",
    special="the gradient goes to the index returned", dx=_placed)
-op("quantile", "x", attrs="dim q mode skip", aux="indices weights", public=False, doc="the values at ranks q along dim, between two elements",
-   dx=lambda g, indices, weights, x_shape, dim: put(concatenate((g, g), dim) * weights, indices, x_shape, dim))
+op("quantile", "x", attrs="dim q mode skip keep", aux="indices weights", public=False, dx=_between,
+   doc="the values at ranks q along dim, between two elements")
 op("median_of_all", "x", attrs="skip", public=False, dx=_shared, doc="the lower median of all elements; skip: of what is not NaN",
    special="ties share the gradient evenly")

@@ -1,18 +1,22 @@
-"""Special functions that are series (engine/series.py) or that SciPy computes (engine/scipy_functions.py): Bessel functions, incomplete
-gamma functions, and their like.
+"""Special functions: Bessel functions, incomplete gamma functions, and their like. Their loops call series (kernels/special.h),
+SciPy, and other rows' loops, block by block.
 
 Relies on rows.py and functions.py only. Derivatives are those of the NIST Digital Library of Mathematical Functions (dlmf.nist.gov).
 """
 
+from functools import partial
+
 from ..functions import (
-    airy_ai, airy_derivative, bessel_j0, bessel_j1, bessel_y0, bessel_y1, erfcx, exp, i0, i0e, i1, i1e, lgamma, modified_bessel_k0,
-    modified_bessel_k1, scaled_modified_bessel_k0, scaled_modified_bessel_k1, sign, where, xlogy, zeta,
+    airy_ai, airy_derivative, bessel_j0, bessel_j1, bessel_y0, bessel_y1, erfc, erfcx, exp, gamma_density, gammainc, gammaincc, i0, i0e, i1,
+    i1e, log, log_ndtr, modified_bessel_k0, modified_bessel_k1, ndtri, scaled_modified_bessel_k0, scaled_modified_bessel_k1, sign, where,
+    zeta,
 )
-from ..rows import op
+from .. import rows
 
 INF = float("inf")
-SQRT_2PI, TWO_OVER_SQRT_PI = 2.5066282746310002, 1.1283791670955126
+SQRT_2PI, TWO_OVER_SQRT_PI, INV_SQRT_2PI = 2.5066282746310002, 1.1283791670955126, 0.3989422804014327
 HALF_LOG_2PI, SQRT_HALF, SQRT_TWO_OVER_PI = 0.9189385332046727, 0.7071067811865476, 0.7978845608028654
+unary, binary = partial(rows.unary, rare=True, public=False), partial(rows.binary, rare=True, public=False)
 
 
 def _over(y, x, at_zero):
@@ -25,37 +29,42 @@ def _density_over_distribution(x, y):
     return where(x < 0, SQRT_TWO_OVER_PI / erfcx(-SQRT_HALF * where(x < 0, x, 0)), exp(-0.5 * x * x - HALF_LOG_2PI - y))
 
 
-op("i0", "x", dx=lambda g, x: g * i1(x), doc="modified Bessel function of the first kind, order 0")
-op("i0e", "x", dx=lambda g, x, y: g * (i1e(x) - sign(x) * y), doc="e ** -|x| * i0(x)", special="x = 0: 0")
-op("i1", "x", dx=lambda g, x, y: g * (i0(x) - _over(y, x, 0.5)), doc="modified Bessel function of the first kind, order 1")
-op("i1e", "x", dx=lambda g, x, y: g * (i0e(x) - y * sign(x) - _over(y, x, 0.5)), doc="e ** -|x| * i1(x)")
-op("bessel_j0", "x", dx=lambda g, x: -g * bessel_j1(x), doc="Bessel function of the first kind, order 0")
-op("bessel_j1", "x", dx=lambda g, x, y: g * (bessel_j0(x) - _over(y, x, 0.5)), doc="Bessel function of the first kind, order 1")
-op("bessel_y0", "x", dx=lambda g, x: -g * bessel_y1(x), doc="Bessel function of the second kind, order 0")
-op("bessel_y1", "x", dx=lambda g, x, y: g * where(x == 0, INF, bessel_y0(x) - y / x),
-   doc="Bessel function of the second kind, order 1")
-op("modified_bessel_k0", "x", dx=lambda g, x: -g * modified_bessel_k1(x), doc="modified Bessel function of the second kind, order 0")
-op("modified_bessel_k1", "x", dx=lambda g, x, y: -g * (modified_bessel_k0(x) + y / x),
-   doc="modified Bessel function of the second kind, order 1")
-op("scaled_modified_bessel_k0", "x", dx=lambda g, x, y: g * where(x == 0, -INF, y - scaled_modified_bessel_k1(x)), doc="e ** x * modified_bessel_k0(x)")
-op("scaled_modified_bessel_k1", "x", dx=lambda g, x, y: g * where(x == 0, -INF, y - scaled_modified_bessel_k0(x) - y / x),
-   doc="e ** x * modified_bessel_k1(x)")
-op("airy_ai", "x", dx=lambda g, x: g * airy_derivative(x), doc="Airy function Ai")
-op("airy_derivative", "x", dx=lambda g, x: g * (x * airy_ai(x)), doc="derivative of the Airy function Ai")
-op("erfcx", "x", dx=lambda g, x, y: g * (2 * x * y - TWO_OVER_SQRT_PI), doc="e ** (x * x) * erfc(x)")
-op("ndtri", "x", dx=lambda g, y: g * (SQRT_2PI * exp(0.5 * y * y)), doc="inverse of the standard normal distribution function",
-   special="x = 0 and x = 1: infinite")
-op("log_ndtr", "x", dx=lambda g, x, y: g * _density_over_distribution(x, y),
-   doc="log of the standard normal distribution function, exact in the tail")
-op("zeta", "s q", dq=lambda g, s, q: -g * s * zeta(s + 1, q), doc="sum over k >= 0 of 1 / (k + q) ** s",
-   special="not differentiable by s: the result does not require its gradient")
-op("gammainc", "a x", dx=lambda g, a, x: g * _gamma_density(a, x), doc="regularised lower incomplete gamma function P(a, x)",
-   special="not differentiable by a: the result does not require its gradient")
-op("gammaincc", "a x", dx=lambda g, a, x: -g * _gamma_density(a, x), doc="regularised upper incomplete gamma function Q(a, x)",
-   special="not differentiable by a: the result does not require its gradient")
-
-
-def _gamma_density(a, x):
-    """d/dx of P(a, x): x ** (a - 1) e ** -x / gamma(a)."""
-    return exp(xlogy(a - 1, x) - x - lgamma(a))
-
+unary("i0", lambda x: i0(x), dx=lambda g, x: g * i1(x), doc="modified Bessel function of the first kind, order 0")
+unary("i0e", lambda x: i0e(x), dx=lambda g, x, y: g * (i1e(x) - sign(x) * y), doc="e ** -|x| * i0(x)", special="x = 0: 0")
+unary("i1", lambda x: i1(x), dx=lambda g, x, y: g * (i0(x) - _over(y, x, 0.5)), doc="modified Bessel function of the first kind, order 1")
+unary("i1e", lambda x: i1e(x), dx=lambda g, x, y: g * (i0e(x) - y * sign(x) - _over(y, x, 0.5)), doc="e ** -|x| * i1(x)")
+unary("bessel_j0", lambda x: bessel_j0(x), dx=lambda g, x: -g * bessel_j1(x), doc="Bessel function of the first kind, order 0")
+unary("bessel_j1", lambda x: bessel_j1(x), dx=lambda g, x, y: g * (bessel_j0(x) - _over(y, x, 0.5)),
+      doc="Bessel function of the first kind, order 1")
+unary("bessel_y0", lambda x: bessel_y0(x), dx=lambda g, x: -g * bessel_y1(x), doc="Bessel function of the second kind, order 0")
+unary("bessel_y1", lambda x: bessel_y1(x), dx=lambda g, x, y: g * where(x == 0, INF, bessel_y0(x) - y / x),
+      doc="Bessel function of the second kind, order 1")
+unary("modified_bessel_k0", lambda x: modified_bessel_k0(x), dx=lambda g, x: -g * modified_bessel_k1(x),
+      doc="modified Bessel function of the second kind, order 0")
+unary("modified_bessel_k1", lambda x: modified_bessel_k1(x), dx=lambda g, x, y: -g * (modified_bessel_k0(x) + y / x),
+      doc="modified Bessel function of the second kind, order 1")
+unary("scaled_modified_bessel_k0", lambda x: scaled_modified_bessel_k0(x), dx=lambda g, x, y: g * where(x == 0, -INF, y - scaled_modified_bessel_k1(x)),
+      doc="e ** x * modified_bessel_k0(x)")
+unary("scaled_modified_bessel_k1", lambda x: scaled_modified_bessel_k1(x), dx=lambda g, x, y: g * where(x == 0, -INF, y - scaled_modified_bessel_k0(x) - y / x),
+      doc="e ** x * modified_bessel_k1(x)")
+unary("airy_ai", lambda x: airy_ai(x), dx=lambda g, x: g * airy_derivative(x), doc="Airy function Ai")
+unary("airy_derivative", lambda x: airy_derivative(x), dx=lambda g, x: g * (x * airy_ai(x)), doc="derivative of the Airy function Ai")
+unary("erfcx", lambda x: erfcx(x), dx=lambda g, x, y: g * (2 * x * y - TWO_OVER_SQRT_PI), doc="e ** (x * x) * erfc(x)")
+unary("ndtr", lambda x: 0.5 * erfc(x * -SQRT_HALF), dx=lambda g, x: g * (INV_SQRT_2PI * exp(-0.5 * x * x)),
+      doc="standard normal distribution function, exact in the tail")
+unary("ndtri", lambda x: ndtri(x), dx=lambda g, y: g * (SQRT_2PI * exp(0.5 * y * y)),
+      doc="inverse of the standard normal distribution function", special="x = 0 and x = 1: infinite")
+unary("log_ndtr", lambda x: log_ndtr(x), dx=lambda g, x, y: g * _density_over_distribution(x, y),
+      doc="log of the standard normal distribution function, exact in the tail")
+unary("entr", lambda x: where(x < 0, -INF, where(x == 0, 0, -x * log(x))), dx=lambda g, x: where(x <= 0, 0, g * (-1 - log(x))),
+      doc="-x * log(x), and -inf below 0", special="x = 0: 0, derivative 0; below 0: derivative 0")
+binary("zeta", lambda a, b: zeta(a, b), db=lambda g, a, b: -g * a * zeta(a + 1, b), doc="sum over k >= 0 of 1 / (k + b) ** a",
+       special="not differentiable by a: the result does not require its gradient")
+binary("gammainc", lambda a, b: gammainc(a, b), db=lambda g, a, b: g * gamma_density(a, b),
+       doc="regularised lower incomplete gamma function P(a, b)",
+       special="not differentiable by a: the result does not require its gradient")
+binary("gammaincc", lambda a, b: gammaincc(a, b), db=lambda g, a, b: -g * gamma_density(a, b),
+       doc="regularised upper incomplete gamma function Q(a, b)",
+       special="not differentiable by a: the result does not require its gradient")
+binary("gamma_density", lambda a, b: gamma_density(a, b), db=lambda g, a, b, y: g * (y * ((a - 1) / b - 1)),
+       doc="b ** (a - 1) e ** -b / gamma(a)", special="not differentiable by a: the result does not require its gradient")

@@ -1,0 +1,17 @@
+# Reading arguments of operations: the C interface.
+
+from autograd_cy.engine.tensor cimport Tensor
+
+# Python's numbers as C's; RuntimeError where one changes what it is about while it is read (`operators.exchanges` tells).
+cdef int unmoved(unsigned long long before, str name) except -1
+cdef Py_ssize_t integer(object value, str what, str name) except? -1
+cdef bint truth(object value, str name) except -1
+cdef int axis_of(object dim, int ndim, str name) except -1
+cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1
+cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1
+cdef object sizes_from(tuple args)
+cdef Tensor need_tensor(object x, str name)
+
+# Let f(x, *ints) be called without packing a tuple: `make` gives the result, or None where f is to say what is wrong.
+ctypedef object (*Maker)(Tensor x, int n, Py_ssize_t* ints)
+cdef int make_quick(object f, Maker make) except -1

@@ -1,0 +1,308 @@
+# Counts and distinct values: bincount, histc, isin, unique; differences of neighbours and areas.
+#
+# Relies on array, sorting, shape, the routines of kernels/counting. statistics.py has the rest of them, and the names.
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.layout cimport (
+    Layout, layout_contiguous, layout_decref, layout_scalar, layout_strided, same_shape, strides_of,
+)
+from autograd_cy.engine.arguments cimport axis_of, integer
+from autograd_cy.engine.gradients cimport backwards
+from autograd_cy.engine.node cimport Node
+from autograd_cy.engine.object cimport own
+from autograd_cy.engine.operands cimport contiguous_of, converted, copy_into, promote
+from autograd_cy.engine.reduce cimport input_of
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
+from autograd_cy.engine.shape cimport made_of, narrowed, zeros_of
+from autograd_cy.engine.tensor cimport ADD, SUB, Tensor, operators, tensor_alias, tensor_new
+from autograd_cy.kernels.table cimport K, REDUCE_MAX, REDUCE_MIN, escape
+
+from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.engine.creation import as_tensor
+from autograd_cy.engine.joins import cat
+from autograd_cy.engine.reduce import sum
+from autograd_cy.engine.scans import cumsum
+from autograd_cy.engine.shape import convert
+from autograd_cy.engine.sorting import sort, sorted_values
+
+cdef int NE = row_number("ne"), NEIGHBOURS = row_number("neighbours")
+cdef int BINCOUNT = routine_of("counting.bincount"), HISTOGRAM = routine_of("counting.histogram")
+cdef int AMONG = routine_of("counting.among"), RUNS = routine_of("counting.runs")
+
+
+cdef Tensor flat(Tensor x):
+    """In one dimension, contiguous; no history."""
+    x = own(contiguous_of(x))
+    return own(tensor_alias(x, layout_contiguous(1, &x.layout.numel), x.data))
+
+
+cdef Tensor vector(Py_ssize_t n, int dtype):
+    """A new tensor of one dimension."""
+    cdef Layout* layout = layout_contiguous(1, &n)
+    out = own(tensor_new(layout, dtype))
+    layout_decref(layout)
+    return out
+
+
+def bincount(input, weights=None, minlength=0):
+    """How often each number from 0 on occurs in a 1-d tensor of integers, or the sum of its weights: max + 1 numbers, at least minlength.
+
+    Its size depends on values: an error in a captured step. RuntimeError where a number is negative, or shapes do not fit.
+    """
+    cdef Tensor x = input_of(input, "bincount"), w = None if weights is None else input_of(weights, "bincount")
+    cdef Py_ssize_t size = integer(minlength, "minlength", "bincount"), step = 1, zero = 0
+    cdef long long largest
+    cdef PyObject* tensors[3]
+    if x.dtype_ <= FLOAT64 or x.dtype_ == BOOL:
+        raise DTypeError(f"bincount: expected integers, got {x.dtype.name}")
+    if size < 0:
+        raise ShapeError(f"bincount: minlength should be >= 0, got {size}")
+    if x.layout.ndim != 1 or w is not None and not same_shape(w.layout, x.layout):
+        raise ShapeError(f"bincount: expected a 1-d tensor and weights of its shape, got shapes {x.shape} and "
+                         f"{None if w is None else w.shape}")
+    escape("bincount()")
+    x = own(contiguous_of(own(converted(x, INT64))))
+    if x.layout.numel:
+        K.reduce(REDUCE_MAX, INT64, 1, x.layout.dims, x.data, &step, <char*> &largest, &zero, 0)
+        size = max(size, <Py_ssize_t> largest + 1)
+    if w is not None:
+        w = own(contiguous_of(w if w.dtype_ <= FLOAT64 else own(converted(w, FLOAT64))))
+    out = vector(size, INT64 if w is None else w.dtype_)
+    tensors[0], tensors[1], tensors[2] = <PyObject*> out, <PyObject*> x, NULL if w is None else <PyObject*> w
+    run_routine(BINCOUNT, tensors)
+    return out
+
+
+cdef double extreme_of(Tensor x, int kind) except? -1:
+    """Of contiguous elements, which may be NaN."""
+    cdef Py_ssize_t step = 1, zero = 0
+    cdef double wide = 0
+    escape("a range of the data")
+    K.reduce(kind, x.dtype_, 1, &x.layout.numel, x.data, &step, <char*> &wide, &zero, 0)
+    return wide if x.dtype_ == FLOAT64 else (<float*> &wide)[0]
+
+
+def range_of(Tensor x, double low, double high, str name):
+    """The ends of a histogram: as given, or, if both are equal, of the data; apart in any case."""
+    if not low <= high:
+        raise ShapeError(f"{name}: max must be larger than min, got {low} and {high}")
+    if low == high and not x.layout.numel:
+        return low, low + 1
+    if low == high:
+        low, high = extreme_of(x, REDUCE_MIN), extreme_of(x, REDUCE_MAX)
+    if not high - low < float("inf"):
+        raise ShapeError(f"{name}: range of [{low}, {high}] is not finite")
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+def histc(input, bins=100, double min=0, double max=0):
+    """How many elements lie in each of `bins` bins of equal width from min to max (of the data, where both are equal); others and NaN
+    do not count. In the input's dtype. RuntimeError unless it is floating point and the range finite."""
+    cdef Py_ssize_t count = integer(bins, "bins", "histc"), kind = 0
+    cdef Tensor x = input_of(input, "histc")
+    cdef PyObject* tensors[4]
+    cdef double ends[2]
+    if x.dtype_ > FLOAT64:
+        raise DTypeError(f"histc: expected a floating-point tensor, got {x.dtype.name}")
+    if count <= 0:
+        raise ShapeError(f"histc: bins must be > 0, got {count}")
+    x = flat(x)
+    ends[0], ends[1] = min, max
+    if not (min < max and max - min < float("inf")):
+        ends[0], ends[1] = range_of(x, min, max, "histc")
+    out = vector(count, x.dtype_)
+    tensors[0], tensors[1], tensors[2], tensors[3] = <PyObject*> out, <PyObject*> x, NULL, NULL
+    run_routine(HISTOGRAM, tensors, 1, &kind, 2, ends)
+    return out
+
+
+def isin(elements, test_elements, *, bint assume_unique=False, bint invert=False):
+    """Whether each element is among the test elements (not: invert); one of both may be a number."""
+    cdef Tensor a, b, out
+    cdef PyObject* tensors[3]
+    cdef Py_ssize_t inverted = invert
+    cdef int dtype
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError(f"isin: expected a Tensor, got {type(elements).__name__} and {type(test_elements).__name__}")
+    a, b = as_tensor(elements), as_tensor(test_elements)
+    dtype = promote(a.dtype_, b.dtype_)
+    a = own(contiguous_of(own(converted(a, dtype))))
+    b = flat(own(converted(b, dtype)))
+    if b.layout.numel > 1:
+        b = sorted_values(b)
+    out = own(tensor_new(a.layout, BOOL))
+    tensors[0], tensors[1], tensors[2] = <PyObject*> out, <PyObject*> a, <PyObject*> b
+    run_routine(AMONG, tensors, 1, &inverted)
+    return out
+
+
+# ---- distinct values
+
+def unique(input, bint sorted=True, bint return_inverse=False, bint return_counts=False, dim=None):
+    """The distinct elements in order; or, along `dim`, the distinct slices. NaNs are different from each other.
+
+    return_inverse: also, for each element (slice), which of them it is. return_counts: also how often each occurs. Its size depends on
+    values: an error in a captured step.
+    """
+    return distinct(input, return_inverse, return_counts, dim, True, "unique")
+
+
+def unique_consecutive(input, bint return_inverse=False, bint return_counts=False, dim=None):
+    """The first element of every run of equal ones; or, along `dim`, of equal slices. As `unique`, without sorting."""
+    return distinct(input, return_inverse, return_counts, dim, False, "unique_consecutive")
+
+
+cdef object distinct(object input, bint inverse, bint counts, object dim, bint ordered, str name):
+    cdef Tensor x = input_of(input, name), a, values, starts = None, runs = None, order = None
+    cdef Tensor found = own(tensor_new(layout_scalar(), INT64))
+    cdef PyObject* tensors[6]
+    cdef Py_ssize_t n, count, i
+    escape(name + "()")
+    if dim is not None:
+        from autograd_cy.engine.statistics import unique_slices
+        return unique_slices(x.detach(), dim, inverse, counts, ordered, name)
+    a, n = flat(x), x.layout.numel
+    if ordered and inverse:
+        a, order = sort(a)
+    elif ordered:
+        a = sorted_values(a)
+    values = a if ordered else vector(n, x.dtype_)
+    if counts:
+        starts = vector(n + 1, INT64)
+    if inverse:
+        runs = vector(n, INT64)
+    tensors[0], tensors[1], tensors[2] = <PyObject*> values, NULL if starts is None else <PyObject*> starts, NULL
+    if runs is not None:
+        tensors[2] = <PyObject*> runs
+    tensors[3], tensors[4], tensors[5] = <PyObject*> found, <PyObject*> a, NULL if order is None else <PyObject*> order
+    run_routine(RUNS, tensors)
+    count = (<long long*> found.data)[0]
+    if count < n:                                 # in memory of their own where they are much fewer
+        values = own(tensor_alias(values, layout_contiguous(1, &count), values.data))
+        if 2 * count < n:
+            values = values.clone()
+    if not (inverse or counts):
+        return values
+    result = (values,)
+    if inverse:
+        result += (runs.reshape(x.shape),)
+    if counts:
+        for i in range(count):
+            (<long long*> starts.data)[i] = (<long long*> starts.data)[i + 1] - (<long long*> starts.data)[i]
+        result += (own(tensor_alias(starts, layout_contiguous(1, &count), starts.data)),)
+    return result
+
+
+# ---- neighbours
+
+def neighbours(Tensor x, int axis, bint adds):
+    """The row itself: each element but the first along an axis plus, or minus, the one before it; of bools: whether they differ."""
+    cdef int opcode = ADD if adds else NE if x.dtype_ == BOOL else SUB
+    cdef Py_ssize_t ints[2]
+    cdef Tensor later = all_but_one(x, axis, True), earlier = all_but_one(x, axis, False)
+    ints[0], ints[1] = axis, adds
+    return made_of(x, own(operators.binary(opcode, <PyObject*> later, <PyObject*> earlier)), NEIGHBOURS, 2, ints)
+
+
+cdef Tensor all_but_one(Tensor x, Py_ssize_t axis, bint later):
+    """Without the last element along axis, or without the first; no history."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef int i
+    for i in range(x.layout.ndim):
+        shape[i] = x.layout.dims[i] - (i == axis)
+    return own(tensor_alias(x, layout_strided(x.layout.ndim, shape, strides_of(x.layout)),
+                            x.data + (strides_of(x.layout)[axis] * itemsize_of(x.dtype_) if later else 0)))
+
+
+cdef int neighbours_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """The first derivative, as the rule gives it."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Layout* full = node.edges[0].layout
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef Tensor out = zeros_of(full.ndim, full.dims, g.dtype_), part
+    copy_into(all_but_one(out, ints[0], True), g)
+    part = all_but_one(out, ints[0], False)
+    own(operators.inplace(ADD if ints[1] else SUB, <PyObject*> part, <PyObject*> g))
+    Py_INCREF(out)
+    result[0] = <PyObject*> out
+    return 0
+
+
+backwards[NEIGHBOURS] = neighbours_backward
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The n-th differences along `dim`: x_i+1 - x_i, n times over; of bools, whether they differ. prepend, append: joined to x before."""
+    cdef Tensor x = input_of(input, "diff")
+    cdef Py_ssize_t times = integer(n, "n", "diff")
+    cdef int axis = axis_of(dim, x.layout.ndim, "diff")
+    if x.layout.ndim == 0:
+        raise ShapeError("diff: expected a tensor of at least one dimension, got shape ()")
+    if times < 0:
+        raise ShapeError(f"diff: n must be non-negative, got {times}")
+    if times and (prepend is not None or append is not None):
+        x = cat([part for part in (prepend, x, append) if part is not None], axis)
+    times = min(times, x.layout.dims[axis])
+    while times > 0:
+        times -= 1
+        x = neighbours(x, axis, False) if x.layout.dims[axis] else x
+    return x
+
+
+# ---- areas
+
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The area under y along `dim` by the trapezoidal rule, at points x or at distances dx (1 by default)."""
+    return area(y, x, dx, dim, False, "trapezoid")
+
+
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
+    return area(y, x, dx, dim, True, "cumulative_trapezoid")
+
+
+cdef enum:
+    SUM_FIRST = 4096          # elements from which a sum less the ends is faster than the sum of all neighbours
+
+
+cdef object area(object given, object x, object dx, object dim, bint running, str name):
+    cdef Tensor y = input_of(given, name), points = None if x is None else input_of(x, name)
+    cdef int axis = axis_of(dim, y.layout.ndim, name)
+    cdef Py_ssize_t n
+    if y.layout.ndim == 0:
+        raise ShapeError(f"{name}: expected a tensor of at least one dimension, got shape ()")
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}: give x or dx, not both")
+    if y.dtype_ == BOOL or points is not None and points.dtype_ == BOOL:
+        raise DTypeError(f"{name}: bool is not supported")
+    n = y.layout.dims[axis]
+    step = 1 if dx is None else dx
+    if points is not None:
+        step = steps_along(y, points, axis, name)
+    if running:
+        both = neighbours(y, axis, True) if n else y
+        return cumsum(both * (step / 2), axis)
+    if n == 0:
+        return convert(sum(y, axis), y.dtype)
+    if y.dtype_ <= FLOAT64 and (points is not None or y.layout.numel <= SUM_FIRST):
+        both = neighbours(y, axis, True)
+        return sum(both, axis) * (step / 2) if points is None else sum(both * step, axis) / 2
+    if points is None:
+        ends = narrowed(y, axis, 0, 1) + narrowed(y, axis, n - 1, 1)
+        return (sum(y, axis) - ends.squeeze(axis) * 0.5) * step
+    return sum(neighbours(y, axis, True) * step, axis) / 2
+
+
+cdef object steps_along(Tensor y, object x, int axis, str name):
+    """The distances between neighbours along axis, of points x that fit y."""
+    if x.ndim == 1:
+        if x.shape[0] != y.layout.dims[axis]:
+            raise ShapeError(f"{name}: {y.layout.dims[axis]} values of shape {y.shape} need as many points, got shape {x.shape}")
+        x = x.reshape((-1,) + (1,) * (y.layout.ndim - 1 - axis))
+        return diff(x, 1, 0)
+    if x.ndim < y.layout.ndim:
+        x = x.reshape((1,) * (y.layout.ndim - x.ndim) + x.shape)
+    return diff(x, 1, axis)

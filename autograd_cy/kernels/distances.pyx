@@ -1,0 +1,131 @@
+# Distances between rows: the p-norms of all differences between two lots of rows, or between the pairs of one, and their gradients.
+#
+# Relies on table. engine/named_products runs them, as routines: no array of all differences is made.
+
+from libc.math cimport INFINITY, fabs, pow, sqrt
+from libc.string cimport memset
+
+from autograd_cy.array.dtype cimport FLOAT32, itemsize_of, real
+from autograd_cy.kernels.table cimport Array, add_routine
+
+
+cdef double farthest(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
+    """The largest |a - b|; NaN wins."""
+    cdef double d, most = 0
+    cdef Py_ssize_t k
+    for k in range(n):
+        d = fabs(<double> a[k] - b[k])
+        if d > most or d != d:
+            most = d
+            if d != d:
+                break
+    return most
+
+
+cdef double distance(const real* a, const real* b, Py_ssize_t n, double p) noexcept nogil:
+    cdef double s = 0, t = 0, most
+    cdef Py_ssize_t k
+    if p == 1:
+        for k in range(0, n - 1, 2):
+            s += fabs(<double> a[k] - b[k])
+            t += fabs(<double> a[k + 1] - b[k + 1])
+        return s + t + (fabs(<double> a[n - 1] - b[n - 1]) if n & 1 else 0)
+    if p == 2:
+        for k in range(0, n - 1, 2):
+            s += (<double> a[k] - b[k]) * (<double> a[k] - b[k])
+            t += (<double> a[k + 1] - b[k + 1]) * (<double> a[k + 1] - b[k + 1])
+        s += t + ((<double> a[n - 1] - b[n - 1]) * (<double> a[n - 1] - b[n - 1]) if n & 1 else 0)
+        if s > 1e-290 and s < 1e290:
+            return sqrt(s)
+        s = 0
+    if p == 0:
+        for k in range(n):
+            t = <double> a[k] - b[k]
+            s += t if t != t else <double> (t != 0)
+        return s
+    most = farthest(a, b, n)
+    if most == 0 or most != most or most == INFINITY or p == INFINITY:
+        return most
+    for k in range(n):                            # without overflow
+        s += pow(fabs(<double> a[k] - b[k]) / most, p)
+    return most * pow(s, 1 / p)
+
+
+cdef void add_slopes(const real* a, const real* b, Py_ssize_t n, double p, double g, double y, real* da, real* db) noexcept nogil:
+    """g times the derivative of a distance y, added to da, and less so to db; ties of p = inf share it, a distance of 0 has none."""
+    cdef double d, t, slope = g if p == 1 or p == INFINITY else g / y
+    cdef Py_ssize_t k, ties = 0
+    if p == INFINITY:
+        for k in range(n):
+            d = <real> (<double> a[k] - b[k])
+            ties += fabs(d) == y or d != d
+        slope = g / <double> ties
+    for k in range(n):
+        d = <double> a[k] - b[k]
+        t = slope * ((d > 0) - (d < 0) if p != 2 else d)
+        if p == INFINITY and fabs(<double> <real> d) != y or d == 0 and p != 2:
+            continue
+        if p != 2 and p != 1 and p != INFINITY:
+            t = t * y * pow(fabs(d) / y, p - 1)
+        da[k] += <real> t
+        db[k] -= <real> t
+
+
+cdef void walk(const Array* arrays, bint pairs, double p, real* y, const real* x1, const real* x2, const real* g, real* d1,
+               real* d2) noexcept nogil:
+    """Distances to y; or with g their gradient to d1 and d2."""
+    cdef int last = arrays[1].ndim - 1
+    cdef Py_ssize_t m = arrays[1].shape[last], rows = arrays[1].shape[last - 1], others = arrays[2].shape[last - 1], batch = 1, i, j
+    cdef int k
+    for k in range(last - 1):
+        batch *= arrays[1].shape[k]
+    while batch > 0:
+        for i in range(rows):
+            for j in range(i + 1 if pairs else 0, others):
+                if g == NULL:
+                    y[0] = <real> distance(x1 + i * m, x2 + j * m, m, p)
+                else:
+                    if g[0] != 0 and y[0] != 0 and p != 0:
+                        add_slopes(x1 + i * m, x2 + j * m, m, p, g[0], y[0], d1 + i * m, d2 + j * m)
+                    g += 1
+                y += 1
+        x1 += rows * m
+        x2 += others * m
+        d1 += rows * m
+        d2 += others * m
+        batch -= 1
+
+
+cdef Py_ssize_t distances(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """y, x1 (..., p, m), x2 (..., r, m): all distances (..., p, r); ints: or (1) those of the pairs of rows of x1, which x2 is, too.
+    Contiguous, one dtype; numbers: p."""
+    if arrays[0].dtype == FLOAT32:
+        walk[float](arrays, ints[0], numbers[0], <float*> arrays[0].data, <float*> arrays[1].data, <float*> arrays[2].data,
+                    NULL, NULL, NULL)
+    else:
+        walk[double](arrays, ints[0], numbers[0], <double*> arrays[0].data, <double*> arrays[1].data, <double*> arrays[2].data,
+                     NULL, NULL, NULL)
+    return -1
+
+
+cdef Py_ssize_t distances_back(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """The gradients of x1 and x2 (not of pairs), x1, x2, y, g, as above."""
+    cdef Py_ssize_t size
+    cdef int a, d
+    cdef char* second = arrays[0 if ints[0] else 1].data
+    for a in range(1 if ints[0] else 2):
+        size = itemsize_of(arrays[a].dtype)
+        for d in range(arrays[a].ndim):
+            size *= arrays[a].shape[d]
+        memset(arrays[a].data, 0, size)
+    if arrays[0].dtype == FLOAT32:
+        walk[float](arrays + 1, ints[0], numbers[0], <float*> arrays[4].data, <float*> arrays[2].data, <float*> arrays[3].data,
+                    <float*> arrays[5].data, <float*> arrays[0].data, <float*> second)
+    else:
+        walk[double](arrays + 1, ints[0], numbers[0], <double*> arrays[4].data, <double*> arrays[2].data, <double*> arrays[3].data,
+                     <double*> arrays[5].data, <double*> arrays[0].data, <double*> second)
+    return -1
+
+
+add_routine("distances.distances", "wrr", distances)
+add_routine("distances.back", "wwrrrr", distances_back)
