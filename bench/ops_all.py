@@ -28,21 +28,17 @@ TAILS = "a few instructions more: results down to subnormal numbers, limits at i
 IN_DOUBLE = "series and exponential in double whatever the dtype, so that the result is rounded once"
 OF_SCIPY = "a number at a time by SciPy's function, which takes longer than PyTorch's, of the same method"
 ZERO_TIMES = "the incoming gradient is read, to be multiplied by 0"
-ONE_LEVEL = "loops of integers are compiled once, for every processor"
 REASONS = {
     ("add", "backward"): OWN_MEMORY, ("sub", "backward"): OWN_MEMORY, ("clone", "backward"): OWN_MEMORY, ("frac", "backward"): OWN_MEMORY,
     ("stack", "backward"): OWN_MEMORY, ("ceil", "backward"): ZERO_TIMES, ("floor", "backward"): ZERO_TIMES,
     ("round", "backward"): ZERO_TIMES,
-    ("bitwise_and", "forward"): ONE_LEVEL, ("bitwise_or", "forward"): ONE_LEVEL, ("bitwise_xor", "forward"): ONE_LEVEL,
-    ("bitwise_not", "forward"): ONE_LEVEL, ("matrix_exp", "backward"): "products by SciPy's OpenBLAS, where PyTorch has Intel's",
+    ("matrix_exp", "backward"): "products by SciPy's OpenBLAS, where PyTorch has Intel's",
     ("sum", "backward"): "the gradient is written out; PyTorch's is a view that repeats one element",
     ("prod", "backward"): "without a division, so that it is exact where elements are 0, and where the product overflows",
     ("exp2", "forward"): SAME_BITS, ("logsigmoid", "backward"): TAILS, ("gelu", "backward"): TAILS, ("silu", "forward"): TAILS,
     ("silu", "backward"): TAILS,
     ("add", "forward"): "memory sets it, and the minima of two allocators", ("addcmul", "forward"): "memory sets it",
     ("nan_to_num", "forward"): "three choices, where PyTorch has one for all numbers that stay",
-    ("bitwise_right_shift", "forward"): "shifts beyond the bits are defined here",
-    ("bitwise_left_shift", "forward"): "shifts beyond the bits are defined here",
     ("clamp_tensor", "forward"): "memory sets it",
     ("erfinv", "forward"): "in float64 PyTorch calls Intel's library; here erf, exp and a step of Halley's method",
     ("gammainc", "forward"): OF_SCIPY, ("gammaincc", "forward"): OF_SCIPY,
@@ -51,6 +47,7 @@ REASONS = {
     ("logit", "backward"): "the limits are compared with every element once more, so that the gradient beyond them is 0",
     ("polygamma", "forward"): "any order, by Hurwitz's zeta function; orders 0 and 1 have their own loops",
     ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops",
+    ("mode", "forward"): "sorting sets it",
     ("max_pool", "backward"): "gradients are put to places one by one",
     ("gather", "small"): "the sample makes its tensor of indices in the call", ("gather", "forward"): "as the small one",
 }

@@ -138,7 +138,7 @@ SAVED = [  # f(hidden) whose node saves `hidden` or its own result; which of the
     ("tanh", lambda h: h.tanh(), "output"),
     ("sigmoid", lambda h: h.sigmoid(), "output"),
     ("sqrt", lambda h: h.sqrt(), "output"),
-    ("pow", lambda h: h**4, "input"),
+    ("pow", lambda h: h**5, "input"),
     ("matmul", lambda h: h @ h, "input"),
     ("div", lambda h: 1 / h, None),
     ("sin", lambda h: h.sin(), "input"),

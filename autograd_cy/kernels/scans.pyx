@@ -91,9 +91,13 @@ cdef void columns(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, 
                 for j in range(width):
                     carry[j] += x[j]
                     out[j] = <element> carry[j]
+        elif product:
+            for j in range(width):
+                whole[j] *= x[j]
+                out[j] = <element> whole[j]
         else:
             for j in range(width):
-                whole[j] = whole[j] * x[j] if product else whole[j] + x[j]
+                whole[j] += x[j]
                 out[j] = <element> whole[j]
         x += sx
         out += so

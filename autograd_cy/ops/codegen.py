@@ -27,7 +27,7 @@ _CHEAP = {"abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "maximum", "
 _INTEGER_MATH = {"abs": 1, "sign": 1, "floor_divide": 2, "remainder": 2, "maximum": 2, "minimum": 2, "pow": 2, "fmod": 2,
                  "bitwise_left_shift": 2, "bitwise_right_shift": 2}
 # Loops that have code of their own for a repeated value, as training and arithmetic with numbers use them all the time.
-OWN_VARIANTS = ("add", "sub", "mul", "div", "maximum", "minimum", "mul.da", "div.da", "mse_loss.dx", "mse_loss.dt")
+OWN_VARIANTS = ("add", "sub", "mul", "div", "maximum", "minimum", "mul.da", "div.da", "mse_loss.dx", "mse_loss.dt", "prelu")
 # Functions of a number of steps that depends on the data: loops over them are not vectorised, so that there are no tiles.
 _STEPWISE = {"floor_divide", "remainder", "fmod", "polygamma", "sin", "cos", "tan"}
 # Of these, those that are vectorised where a test of the arguments says that all are small (kernels/vecmath.h).

@@ -37,22 +37,23 @@ def _unrepeated(g, x_shape, counts):
     return _summed(g, tuple(seen), dims, x_shape)
 
 
-def _unbordered(g, ndim, n, dim, before, after, mode):
+def _unbordered(g, n, dim, before, after, mode):
     """The middle of g, with what its borders were made from added: (start in g, length, place)."""
-    def part(start, length):
-        return slice(g, _one(dim, start, length))
+    def cut(x, start, length):
+        return (slice(x, _one(dim, start, length)),) if length else ()
 
-    made = part(before, n)
+    made, = cut(g, before, n)
     places = ((1, n - 1 - after), (0, n - 1), (n - before, 0))[mode]
     for start, length, place in ((0, before, places[0]), (before + n, after, places[1])):
         if not length:
             continue
-        border = part(start, length)
+        border, = cut(g, start, length)
         if mode == 0:
             border = flip(border, (dim,))
         elif mode == 1:
             border, length = total(border, (dim,), True), 1
-        made = made + pad(border, (0, 0) * dim + (place, n - place - length) + (0, 0) * (ndim - dim - 1), 0)
+        made = concatenate((*cut(made, 0, place), *(piece + border for piece in cut(made, place, length)),
+                            *cut(made, place + length, n - place - length)), dim)
     return made
 
 
@@ -120,7 +121,7 @@ op("repeat_interleave", "x", ints=2, attrs="repeats dim", doc="every slice of di
 op("pad", "x", ints=0, attrs="pads value", dx=lambda g, pads: pad(g, _negated(pads), 0),
    doc="x with pads[2 i] and pads[2 i + 1] elements of a constant around its axis i, negative numbers cutting it")
 op("border", "x", ints=4, attrs="dim before after mode", doc="x with a border that is mirrored (mode 0), repeated (1) or cyclic (2)",
-   dx=lambda g, x_shape, dim, before, after, mode: _unbordered(g, len(x_shape), x_shape[dim], dim, before, after, mode))
+   dx=lambda g, x_shape, dim, before, after, mode: _unbordered(g, x_shape[dim], dim, before, after, mode))
 
 # ---- captured functions
 
