@@ -48,6 +48,7 @@ REASONS = {
     ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops",
     ("max_pool", "backward"): "gradients are put to places one by one", ("average_windows", "forward"): "memory sets it",
     ("average_windows", "backward"): "gradients are put to places one by one",
+    ("pdist", "forward"): "compiled for every processor: half a vector", ("cdist", "forward"): "as pdist",
     ("gather", "small"): "the sample makes its tensor of indices in the call", ("gather", "forward"): "as the small one",
 }
 
