@@ -106,13 +106,18 @@ LOOPS_LEVEL = ["-O2", "-ftree-vectorize", *(["-fvect-cost-model=dynamic"] if GCC
 # What is left over of a loop goes by single elements, not by half a vector and then single elements: an eighth of the size. (Rows of
 # ten elements would be normalised at half the speed.)
 LEAN_LOOPS = ["--param=vect-epilogues-nomask=0", "-fno-align-functions", "-fno-align-jumps", "-fno-align-labels"] if GCC else []
+# A vector takes up to 1.7 times as long in a loop of a few instructions that happens to straddle lines of the instruction cache; 12 kB.
+# (v4 has the long loops only.)
+ALIGNED_LOOPS = ["-falign-loops=32"] if GCC else []
 # Rows: a third smaller than with -O3, as fast or faster (softmax of 10 columns by a fifth), but loops of a few rounds must be unrolled.
 # Reductions need all of -O3 but what clones functions and loops, a third of the size; variance over the first axis loses a tenth.
+# Inlined sparingly, they are a sixth smaller, and as fast where folds of rows are inlined (kernels/fold.h).
 # Their short loops are up to a third slower where they happen to straddle lines of the instruction cache.
 ALIGNED = ["-falign-functions=64", "-falign-loops=32"] if GCC else []
 LEVEL_FLAGS = {"rows": [*LOOPS_LEVEL, *ALIGNED, *(["-fpeel-loops"] if GCC else [])],
                "reduce": ["-O3", *ALIGNED, *([f"-fno-{f}" for f in ("ipa-cp-clone", "unswitch-loops", "split-loops", "split-paths",
-                                                         "version-loops-for-strides")] if GCC else [])]}
+                                                         "version-loops-for-strides")] if GCC else []),
+                          *(["--param=inline-unit-growth=5", "-DAG_INLINE_FOLDS"] if GCC else [])]}
 VECTORISED = {"autograd_cy._kernels", "autograd_cy._routines"}
 # Where better levels exist, the baseline serves processors without AVX2 only: a third of the size, without vector instructions.
 BASE_LEVEL = ["-Os"] if X86 else None
@@ -148,7 +153,8 @@ def optimisation(name, level=None):
     if level and name in LEVEL_FLAGS:
         return LEVEL_FLAGS[name]
     if level and name in PLAIN_LOOPS:
-        return [*LOOPS_LEVEL, *LEAN_LOOPS] if name in ("loops", "casts", "windows") else LOOPS_LEVEL
+        lean = LEAN_LOOPS if name in ("loops", "casts", "windows") else []
+        return [*LOOPS_LEVEL, *lean, *(ALIGNED_LOOPS if name == "loops" and level != "v4" else [])]
     if name in VECTORISED:
         return LOOPS_LEVEL
     if name in COLD:

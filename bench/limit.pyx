@@ -10,8 +10,11 @@ from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.kernels.gemm cimport bind_blas, gemm_run
-from autograd_cy.kernels.table cimport K, AdamNumbers, Loop, Moments, ALL_VECTORS, FIRST_SCALAR, LAST_SCALAR, REDUCE_SUM, REDUCE_MEAN
+from autograd_cy.kernels.table cimport (
+    ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_MEAN, REDUCE_SUM, AdamNumbers, Array, Loop, Moments,
+)
 
+from autograd_cy.kernels.table import routine_number
 from autograd_cy.ops import loop_id
 
 
@@ -168,7 +171,7 @@ def xor(x, y, w1, b1, w2, b2, mw1, vw1, mb1, vb1, mw2, vw2, mb2, vb2, double lr,
 
 cdef enum:
     MAX_LAYERS = 8
-
+    THEIR_MEAN = 1            # of losses, in the routine rows.cross_entropy
 
 cdef struct Layer:
     Py_ssize_t i, o           # from i features to o
@@ -192,6 +195,7 @@ def mlp(x, labels, parameters, moments, double lr, long long done, Py_ssize_t ep
     cdef Moments updated[2 * MAX_LAYERS]
     cdef AdamNumbers adam = AdamNumbers(lr=lr, beta1=0.9, beta2=0.999, eps=1e-8, decay=0, decoupled=0, maximize=0)
     cdef Layer* at
+    cdef Py_ssize_t one = 1
     if count > MAX_LAYERS:
         raise ValueError(f"limit: at most {MAX_LAYERS} layers")
     keep = []
@@ -204,18 +208,24 @@ def mlp(x, labels, parameters, moments, double lr, long long done, Py_ssize_t ep
         updated[2 * k + 1] = Moments(n=at.o, p=at.b, g=at.db, m=data(moments[4 * k + 2]), v=data(moments[4 * k + 3]), vmax=NULL)
         at.out, at.dout = room(keep, x.dtype, n * at.o), room(keep, x.dtype, n * at.o)
     cdef char* px = data(x)
-    cdef const long long* targets = <const long long*> data(labels)
-    cdef char* losses = room(keep, x.dtype, n)
-    cdef char* probabilities = room(keep, x.dtype, n * layers[count - 1].o)
-    total, factor = np.zeros(1, x.dtype), np.array([1.0 / n], x.dtype)
-    cdef char* ptotal = data(total)
-    cdef char* pfactor = data(factor)
+    at = &layers[count - 1]
+    total, counted, ones = np.zeros(1, x.dtype), np.zeros(1, x.dtype), np.ones(1, x.dtype)
+    cdef char* probabilities = room(keep, x.dtype, n * at.o)
+    cdef int entropy = routine_number("rows.cross_entropy"), entropy_back = routine_number("rows.cross_entropy_back")
+    cdef Array forward[6]
+    cdef Array backward[6]
+    cdef Py_ssize_t* rows = [n, at.o, 1, -100, THEIR_MEAN]
+    cdef double smoothing = 0
+    cdef char** taken = [data(total), data(counted), probabilities, at.out, data(labels), NULL]
+    cdef char** given_back = [at.dout, data(ones), probabilities, data(labels), NULL, data(counted)]
+    for k in range(6):
+        forward[k] = Array(data=taken[k], dtype=dt, ndim=1, shape=&n, strides=&one)
+        backward[k] = Array(data=given_back[k], dtype=dt, ndim=1, shape=&n, strides=&one)
     cdef char* below
     cdef Loop add = find("add", dt), relu = find("relu", dt), drelu = find("relu.dx", dt)
     cdef Py_ssize_t matrix[2]
     cdef Py_ssize_t strides[2]
     cdef Py_ssize_t columns[2]
-    cdef Py_ssize_t one = 1, zero = 0
     bind_blas()
     with nogil:
         for epoch in range(epochs):
@@ -229,9 +239,8 @@ def mlp(x, labels, parameters, moments, double lr, long long done, Py_ssize_t ep
                     unary(relu, n * at.o, at.out, at.out)
                 below = at.out
             at = &layers[count - 1]
-            K.cross_entropy(dt, n, at.o, at.out, targets, NULL, -100, 0, probabilities, losses, NULL)
-            K.reduce(REDUCE_MEAN, dt, 1, &n, losses, &one, ptotal, &zero, 0)
-            K.cross_entropy_backward(dt, n, at.o, pfactor, 0, probabilities, targets, NULL, -100, 0, at.dout)
+            K.routine(entropy, forward, 5, rows, 1, &smoothing)
+            K.routine(entropy_back, backward, 5, rows, 1, &smoothing)
             for k in range(count - 1, -1, -1):
                 at = &layers[k]
                 below = px if k == 0 else layers[k - 1].out

@@ -1340,7 +1340,7 @@ add("cross_entropy[one_row]", public(F + "cross_entropy"), cross_entropy, ((3,),
 for _r in ("mean", "sum", "none"):
     add(
         f"nll_loss[{_r}]",
-        lambda x, t, r=_r: ag.nn.functional.nll_loss(x, t, ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), 1, reduction=r),
+        lambda x, t, r=_r: ag.nn.functional.nll_loss(x, t, ag.tensor([0.5, 1.0, 2.0], dtype=x.dtype), ignore_index=1, reduction=r),
         functools.partial(_nll, weight=np.array([0.5, 1.0, 2.0]), ignore_index=1, reduction=_r),
         ((5, 3), "real"),
         ((5,), "class3"),

@@ -6,7 +6,7 @@
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, NAN, isnan
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
+from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8
 from autograd_cy.engine.arguments cimport need_tensor
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, unary, unary_with
 from autograd_cy.engine.inplace cimport inplace as binary_
@@ -122,6 +122,17 @@ cdef int read_bounds(object low, object high, double* bounds) except -1:
     return 0
 
 
+cdef bint whole_bounds(Tensor t, object low, object high, double* bounds) except -1:
+    """Whether both bounds are integers of t's dtype that a double holds exactly: then the row `clamp` does for integers, too."""
+    cdef double most = 2**53 if t.dtype_ == INT64 else 2**31 - 1 if t.dtype_ == INT32 else 255
+    if t.dtype_ == BOOL or type(low) is not int or type(high) is not int:
+        return False
+    if not (0 if t.dtype_ == UINT8 else -most) <= low <= most or not (0 if t.dtype_ == UINT8 else -most) <= high <= most:
+        return False
+    bounds[0], bounds[1] = low, high
+    return True
+
+
 cdef int check_bounds(object low, object high, str name) except -1:
     if low is None and high is None:
         raise worded(ArgumentError, "{}: at least one of min and max must be given", name)
@@ -145,7 +156,9 @@ cdef object limited(object input, object min, object max):
         if max is None:
             args[2] = <PyObject*> HIGHEST
         return combined("clamp", elementwise(CLAMP_TENSOR, 3, args, NULL, NO_REDUCTION))
-    if need_tensor(input, "clamp").dtype_ > FLOAT64:
+    if need_tensor(input, "clamp").dtype_ > FLOAT64:        # by rows that take integer numbers exactly
+        if whole_bounds(input, min, max, bounds):
+            return own(unary_with(CLAMP, <PyObject*> input, bounds))
         out = input if min is None else rows.maximum(input, min)
         return out if max is None else rows.minimum(out, max)
     read_bounds(min, max, bounds)
@@ -174,7 +187,9 @@ def clamp_(input, min=None, max=None):
     """In place: input limited to [min, max]."""
     cdef double bounds[2]
     check_bounds(min, max, "clamp_")
-    if need_tensor(input, "clamp_").dtype_ > FLOAT64 or is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
+    if need_tensor(input, "clamp_").dtype_ > FLOAT64 and whole_bounds(input, min, max, bounds):
+        return with_attrs(CLAMP, input, bounds, True)
+    if (<Tensor> input).dtype_ > FLOAT64 or is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
         return input.copy_(limited(input, min, max))
     read_bounds(min, max, bounds)
     if isnan(bounds[0]) or isnan(bounds[1]):

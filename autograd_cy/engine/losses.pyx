@@ -243,7 +243,6 @@ cdef object losses_of_classes(int opcode, Tensor x, Tensor target, object weight
     cdef PyObject* arrays[6]
     cdef PyObject* inputs[1]
     cdef Py_ssize_t ints[5]
-    cdef bint wanted
     if weight is not None:
         weights = own(contiguous_of(own(converted(weight, x.dtype_))))
         if weights.needs_grad:

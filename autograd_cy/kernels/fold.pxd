@@ -119,6 +119,9 @@ cdef inline void load(acc_t* dst, int dtype, const char* x, Py_ssize_t n, Py_ssi
         if stride == 1:
             for i in range(n):
                 dst[i] = own[i]
+        elif stride == 2:             # every other column, in vectors
+            for i in range(n):
+                dst[i] = own[2 * i]
         else:
             for i in range(n):
                 dst[i] = own[i * stride]

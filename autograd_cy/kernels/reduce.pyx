@@ -1,6 +1,6 @@
 # Reductions over any dims of a strided array: sums, products, extremes, argmax, variance, logsumexp, norms, unbroadcast.
 #
-# Relies on reduce_plan.pxd, reduce_fold.pxd, reduce_arg.pxd (inlined here, at this module's level) and fold.pxd, which
+# Relies on reduce_plan, reduce_fold, reduce_arg, reduce_extremes (all .pxd, inlined here, at this module's level) and fold.pxd, which
 # documents the order of addition.  The engine relies on it, through K.
 #
 # Small contiguous folds are done at once (`quick`); everything else is planned.  Kinds that need several folds (variance,
@@ -11,10 +11,12 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
-from autograd_cy.kernels.fold cimport FOLD_BLOCK, OP_MAX, OP_MIN, OP_PROD, OP_SUM, acc_t, fold_contiguous, fold_each
+from autograd_cy.kernels.fold cimport (FOLD_BLOCK, OP_MAX, OP_MIN, OP_PROD, OP_SUM, acc_t, fold_columns, fold_contiguous, fold_each,
+                                       fold_squares)
 from autograd_cy.kernels.reduce_arg cimport arg_columns, arg_run
-from autograd_cy.kernels.reduce_fold cimport (ABS, DIVIDE, EXP, NONZERO, NOTHING, PLAIN, POWER, SQUARE, SUBTRACT, fold,
-                                              fold_few_rows, levels_for)
+from autograd_cy.kernels.reduce_extremes cimport extremes, is_extreme
+from autograd_cy.kernels.reduce_fold cimport (ABS, DIVIDE, EXP, NONZERO, NOTHING, PERIOD, PLAIN, POWER, SQUARE, STREAM, SUBTRACT,
+                                              fold, fold_few_rows, levels_for)
 from autograd_cy.kernels.reduce_plan cimport Plan, advance_pair, each_row, make_plan, out_itemsize, two_folds
 from autograd_cy.kernels.table cimport (REDUCE_ALL, REDUCE_ANY, REDUCE_ARGMAX, REDUCE_ARGMIN, REDUCE_LOGSUMEXP, REDUCE_MAX,
                                         REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM, REDUCE_PROD, REDUCE_SUM, REDUCE_VAR, K)
@@ -34,11 +36,14 @@ cdef enum:
     MANY = 1024               # most columns accumulated at once (with scratch memory from the heap)
 
 
-cdef inline acc_t log_of(acc_t x) noexcept nogil:
-    if acc_t is float:
-        return ag_log_f32(x)
-    else:
-        return <acc_t> ag_log_f64(<double> x)
+cdef void add_logs(acc_t* sums, const acc_t* by, Py_ssize_t n) noexcept nogil:
+    """sums = log(sums) + by"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if acc_t is float:
+            sums[i] = ag_log_f32(sums[i]) + by[i]
+        else:
+            sums[i] = <acc_t> ag_log_f64(<double> sums[i]) + by[i]
 
 
 cdef inline acc_t root_of(acc_t x) noexcept nogil:
@@ -90,8 +95,7 @@ cdef void evaluate(const Plan* p, const char* x, Py_ssize_t w, acc_t* r, acc_t* 
             for j in range(w):        # an infinite or NaN maximum shows through unshifted: log(0), log(inf), NaN
                 by[j] = r[j] if isfinite(r[j]) else 0
             fold(p, x, w, OP_SUM, SUBTRACT, EXP, by, r, scratch, room)
-            for j in range(w):
-                r[j] = log_of(r[j]) + by[j]
+            add_logs(r, by, w)
         elif p.count == 0:
             for j in range(w):
                 r[j] = 0
@@ -180,7 +184,7 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
     cdef Py_ssize_t offset = 0, out_offset = 0
     cdef Py_ssize_t index[MAX_NDIM]
     cdef int nk = p.nk, d, size = out_itemsize(p.kind, p.dtype)
-    cdef bint two = two_folds(p)
+    cdef bint two = two_folds(p), squares, few
     cdef const acc_t* source
     cdef acc_t* target
     cdef acc_t* to
@@ -209,6 +213,10 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
             if p.kind == REDUCE_MEAN:
                 divide(<acc_t*> out + out_offset, inner, kout, p.count)
         return
+    # A norm of each of many contiguous rows, and the plain fold of few rows, as they are; the rest by `evaluate`.
+    squares = p.kind == REDUCE_NORM and p.param == 2 and p.direct and p.rows and p.nr == 1 and p.rx[0] == 1 and 64 <= p.count <= STREAM
+    few = (p.kind <= REDUCE_MIN and p.direct and not p.rows and p.nr == 1 and 0 < p.count <= 64 and kx == 1 and kout == 1
+           and inner * sizeof(acc_t) >= PERIOD)
     if not p.rows:
         # Per column: result, by, two more for the rescaled norm, eight loaded rows and the levels of accumulators.
         per = 12 + levels_for(p.count)
@@ -226,6 +234,18 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
         j = 0
         while j < inner:
             m = min(w, inner - j)
+            target = <acc_t*> out + out_offset + j * kout
+            if few:
+                fold_columns(fold_of(p.kind), <const acc_t*> x + offset + j, p.count, p.rx[0], m, target)
+                if p.kind == REDUCE_MEAN:
+                    divide(target, m, 1, p.count)
+                j += m
+                continue
+            if squares:
+                target[0] = root_of(fold_squares(<const acc_t*> x + offset + j * kx, p.count))
+                if target[0] >= 0:                 # no overflow, no lost bits, no NaN
+                    j += 1
+                    continue
             evaluate(p, x + (offset + j * kx) * p.itemsize, m, scratch, scratch + w, scratch + 2 * w, room - 2 * w)
             store(p.kind, p.dtype, out + (out_offset + j * kout) * size, kout, scratch, m)
             j += m
@@ -267,6 +287,11 @@ cdef void general(int kind, int dtype, int ndim, const Py_ssize_t* shape, const 
             out[0] = bytes_any(<const unsigned char*> x, p.count)
         else:
             out[0] = memchr(x, 0, p.count) == NULL
+    elif is_extreme(&p):
+        if dtype == INT32:
+            extremes(&p, x, out, <int> 0)
+        else:
+            extremes(&p, x, out, <unsigned char> 0)
     elif dtype == FLOAT32:
         run(&p, x, out, <float> 0)
     elif dtype == FLOAT64:
@@ -356,11 +381,12 @@ cdef inline bint quick_mapped(int kind, int ndim, const Py_ssize_t* shape, const
         else:
             K.exp[1](n * w, p, NULL)
     fold_short(OP_SUM, mapped, w, n, columns, out)
+    if kind == REDUCE_LOGSUMEXP:
+        add_logs(out, by, w)
+        return True
     for i in range(w):
         if kind == REDUCE_VAR:
             out[i] = <acc_t> (out[i] / max(n - q, 0.))
-        elif kind == REDUCE_LOGSUMEXP:
-            out[i] = log_of(out[i]) + by[i]
         else:
             out[i] = root_of(out[i])
             if out[i] < 0:                         # to be scaled, or nothing but zeros

@@ -11,6 +11,9 @@ from autograd_cy.kernels.fold cimport (OP_SUM, acc_t, fold_columns, fold_contigu
 from autograd_cy.kernels.reduce_plan cimport Plan, advance
 from autograd_cy.kernels.table cimport K
 
+cdef extern from "fold.h" nogil:
+    long long ag_sum_u8(const unsigned char* x, Py_ssize_t n) noexcept
+
 cdef extern from "math.h" nogil:
     float fabsf(float x) noexcept
     double fabs(double x) noexcept
@@ -97,12 +100,16 @@ cdef inline acc_t fold_one(const Plan* p, const char* x, int op, int before, int
     cdef acc_t stack[64]
     cdef acc_t value
     cdef int d, nr = p.nr, top = 0
-    cdef bint direct, squares
+    cdef bint direct, squares, bytes = False
     if nr:
         inner = p.rshape[nr - 1]
         stride = p.rx[nr - 1]
     direct = p.direct and stride == 1 and before == NOTHING and unary == PLAIN
     squares = p.direct and stride == 1 and before == NOTHING and unary == SQUARE and inner >= 64
+    if acc_t is float or acc_t is double:
+        pass
+    else:
+        bytes = p.itemsize == 1 and stride == 1 and op == OP_SUM and unary == PLAIN and inner >= 32
     if direct and nr <= 1:
         return fold_contiguous(op, <const acc_t*> x, inner)
     value = identity(op, <acc_t> 0)
@@ -118,6 +125,9 @@ cdef inline acc_t fold_one(const Plan* p, const char* x, int op, int before, int
                 m = inner - at if inner - at < 2 * STREAM else STREAM
                 value = fold_squares(<const acc_t*> x + offset + at, m)
                 at += m
+            elif bytes:
+                value = <acc_t> ag_sum_u8(<const unsigned char*> x + offset, inner)
+                at = inner
             elif direct and inner >= 64:
                 value = fold_contiguous(op, <const acc_t*> x + offset, inner)
                 at = inner

@@ -328,7 +328,8 @@ cdef Py_ssize_t entropy(real tag, const Array* arrays, const Py_ssize_t* ints, d
 
 
 cdef Py_ssize_t entropy_back(real tag, const Array* arrays, const Py_ssize_t* ints, double smoothing) noexcept nogil:
-    """(1 - s) w[t] (p - onehot(t)) + s / C (p sum(w) - w), times g; positions that are ignored or whose g is 0 are 0. Without prob p is 0."""
+    """(1 - s) w[t] (p - onehot(t)) + s / C (p sum(w) - w), times g; positions that are ignored or whose g is 0 are 0. Without prob p
+    is 0."""
     cdef real* dx = <real*> arrays[0].data
     cdef const real* g = <const real*> arrays[1].data
     cdef const real* prob = <const real*> arrays[2].data

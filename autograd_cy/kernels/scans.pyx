@@ -61,7 +61,9 @@ cdef void sum_lines(const element* x, Py_ssize_t sx, Py_ssize_t next_x, element*
     """Lines one after the other; strides of 1 are spelled out, a fifth faster."""
     cdef Py_ssize_t _
     for _ in range(lines):
-        if product:
+        if product and sx == 1 and so == 1:
+            product_line(x, 1, out, 1, n)
+        elif product:
             product_line(x, sx, out, so, n)
         elif sx == 1 and so == 1:
             sum_line(x, 1, out, 1, n)
@@ -170,10 +172,30 @@ cdef Py_ssize_t running_product(const Array* arrays, const Py_ssize_t* ints, con
 
 # ---- extremes and their places: ints are axis, smallest. Of equals the latest; NaN stays, the latest NaN.
 
-cdef void extreme_line(const element* x, Py_ssize_t sx, element* out, Py_ssize_t so, int64_t* places, Py_ssize_t sp, Py_ssize_t n,
+ctypedef fused integer_t:
+    int64_t
+    int32_t
+    uint8_t
+
+
+cdef void extreme_integers(const integer_t* x, Py_ssize_t sx, integer_t* out, Py_ssize_t so, int64_t* places, Py_ssize_t sp, Py_ssize_t n,
+                           int flip) noexcept nogil:
+    """Without a branch, as new extremes are common among integers. The smallest are the largest of the complements (flip -1)."""
+    cdef Py_ssize_t i
+    cdef int64_t place = 0
+    cdef integer_t v, best = x[0] ^ flip
+    for i in range(n):
+        v = x[i * sx] ^ flip
+        place = i if v >= best else place
+        best = v if v > best else best
+        out[i * so] = best ^ flip
+        places[i * sp] = place
+
+
+cdef void extreme_line(const real* x, Py_ssize_t sx, real* out, Py_ssize_t so, int64_t* places, Py_ssize_t sp, Py_ssize_t n,
                        bint smallest) noexcept nogil:
     cdef Py_ssize_t place, i = 0
-    cdef element best
+    cdef real best
     while True:
         best, place = x[i * sx], i
         while True:                                # until there is a new one
@@ -224,9 +246,12 @@ cdef void extremes(const Array* arrays, const Py_ssize_t* ints, element* out, in
         if width > 1:
             extreme_columns(x + lines.at[2], lines.step[2], out + lines.at[0], lines.step[0], places + lines.at[1], lines.step[1], lines.n,
                             ints[1], width)
-        else:
+        elif element is float or element is double:
             extreme_line(x + lines.at[2], lines.step[2], out + lines.at[0], lines.step[0], places + lines.at[1], lines.step[1], lines.n,
                          ints[1])
+        else:
+            extreme_integers(x + lines.at[2], lines.step[2], out + lines.at[0], lines.step[0], places + lines.at[1], lines.step[1], lines.n,
+                             -1 if ints[1] else 0)
         i += width
         skip_lines(&lines, width)
 
