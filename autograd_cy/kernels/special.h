@@ -95,7 +95,7 @@ AG_APART void ag_bessel_i(AG_GIVEN, int order, int scaled, const double *__restr
     }
 }
 
-/* J (x of any sign) and Y, order 0 or 1. Up to 8 in x^2 / 32 - 1: J, or J / x; what Y adds to (2 / pi) log(x) J, for order 1 less 2 / (pi x).
+/* J (x of any sign) and Y, order 0 or 1. Up to 8 in x^2 / 32 - 1: J, or J / x; Y less (2 / pi) log(x) J, for order 1 plus 2 / (pi x).
  * Beyond sqrt(2 / (pi x)) times a sine and a cosine of x - pi / 4 and their factors, which are in 128 / x^2 - 1. */
 AG_APART void ag_bessel_jy(AG_GIVEN, int order, int second, const double *__restrict x, double *__restrict y) {
     double a[AG_PART], s[AG_PART], p[AG_PART], q[AG_PART], u[AG_PART], v[AG_PART];

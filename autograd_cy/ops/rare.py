@@ -118,11 +118,15 @@ cdef double no_function(double a, double b, int _) noexcept nogil:
 
 
 cdef void bind() noexcept with gil:              # an exception is printed
-    of_scipy[0] = of_scipy[1] = no_function
-    from scipy.special import cython_special
-    for i, name in enumerate(("gammainc", "gammaincc")):
-        of_scipy[<int> i] = <OfTwo> PyCapsule_GetPointer(cython_special.__pyx_capi__[name],
-                                                         "double (double, double, int __pyx_skip_dispatch)")
+    try:
+        from scipy.special import cython_special
+        for i, name in enumerate(("gammainc", "gammaincc")):
+            of_scipy[<int> i] = <OfTwo> PyCapsule_GetPointer(cython_special.__pyx_capi__[name],
+                                                             "double (double, double, int __pyx_skip_dispatch)")
+    finally:
+        for k in range(2):
+            if of_scipy[<int> k] == NULL:
+                of_scipy[<int> k] = no_function
 
 
 cdef double gamma_of_scipy(int which, double a, double x) noexcept nogil:
