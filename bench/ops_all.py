@@ -49,6 +49,7 @@ REASONS = {
     ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops",
     ("mode", "forward"): "sorting sets it",
     ("max_pool", "backward"): "gradients are put to places one by one",
+    ("pdist", "forward"): "compiled for every processor: half a vector", ("cdist", "forward"): "as pdist",
     ("gather", "small"): "the sample makes its tensor of indices in the call", ("gather", "forward"): "as the small one",
 }
 

@@ -6,7 +6,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cpython.ref cimport Py_INCREF
 from libc.stdlib cimport malloc, free
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 
 cdef Layout* free_layouts[MAX_NDIM]
 cdef enum:
@@ -45,10 +45,10 @@ cdef Py_ssize_t checked_numel(int ndim, const Py_ssize_t* shape) except -1:
     cdef bint empty = False
     cdef int i
     if ndim > MAX_NDIM:
-        raise ShapeError(f"a tensor has at most {MAX_NDIM} dimensions, got {ndim}")
+        raise worded(ShapeError, "a tensor has at most {} dimensions, got {}", MAX_NDIM, ndim)
     for i in range(ndim):
         if shape[i] < 0:
-            raise ShapeError(f"negative dimension {shape[i]} in shape {[shape[j] for j in range(ndim)]}")
+            raise worded(ShapeError, "negative dimension {} in shape {}", shape[i], [shape[j] for j in range(ndim)])
         if shape[i] == 0:
             empty = True
     for i in range(ndim):
@@ -56,7 +56,7 @@ cdef Py_ssize_t checked_numel(int ndim, const Py_ssize_t* shape) except -1:
             if (numel | shape[i]) >> LARGEST_BITS // 2 and numel > (<Py_ssize_t> 1 << LARGEST_BITS) // shape[i]:
                 if empty:
                     return 0
-                raise ShapeError(f"shape {[shape[j] for j in range(ndim)]} has more elements than memory can hold")
+                raise worded(ShapeError, "shape {} has more elements than memory can hold", [shape[j] for j in range(ndim)])
             numel *= shape[i]
     return 0 if empty else numel
 
@@ -242,7 +242,7 @@ cdef Layout* layout_expand(Layout* a, int ndim, const Py_ssize_t* shape) except?
     if lead < 0:
         return NULL
     if ndim > MAX_NDIM:
-        raise ShapeError(f"a tensor has at most {MAX_NDIM} dimensions, got {ndim}")
+        raise worded(ShapeError, "a tensor has at most {} dimensions, got {}", MAX_NDIM, ndim)
     for i in range(ndim):
         if i < lead:
             strides[i] = 0

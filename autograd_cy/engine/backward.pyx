@@ -19,7 +19,7 @@ from autograd_cy.engine.recursion cimport run_recursive
 from autograd_cy.engine.tensor cimport HOOKED, Tensor
 from autograd_cy.kernels.table cimport recording
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.hooks import trace_of
 
@@ -163,23 +163,23 @@ cdef object seed_for(object start, object gradient, str caller, int k):
     cdef Tensor root
     cdef Tensor g
     if not isinstance(start, Tensor):
-        raise TypeError(f"{caller}: expected a Tensor, got {type(start).__name__}")
+        raise worded(TypeError, "{}: expected a Tensor, got {}", caller, type(start).__name__)
     root = start
     if not wants_grad(root):
-        raise RuntimeError(f"{caller}: tensor {k} does not require gradients and has no grad_fn: no operation on a tensor that "
-                           f"requires gradients led to it, or recording was off (no_grad)")
+        raise worded(RuntimeError, "{}: tensor {} does not require gradients and has no grad_fn: no operation on a tensor that requires "
+                                   "gradients led to it, or recording was off (no_grad)", caller, k)
     if gradient is None:
         if root.layout.numel != 1:
-            raise RuntimeError(f"{caller}: a gradient can be created implicitly only for outputs of one element, this one has shape "
-                               f"{root.shape}; pass gradient=")
+            raise worded(RuntimeError, "{}: a gradient can be created implicitly only for outputs of one element, this one has shape "
+                                       "{.shape}; pass gradient=", caller, root)
         return ones_like(root)
     if not isinstance(gradient, Tensor):
-        raise TypeError(f"{caller}: gradients must be tensors or None, got {type(gradient).__name__}")
+        raise worded(TypeError, "{}: gradients must be tensors or None, got {}", caller, type(gradient).__name__)
     g = gradient
     if not same_shape(g.layout, root.layout):
-        raise RuntimeError(f"{caller}: the gradient has shape {g.shape}, but the output has shape {root.shape}")
+        raise worded(RuntimeError, "{}: the gradient has shape {.shape}, but the output has shape {.shape}", caller, g, root)
     if g.dtype_ != root.dtype_:
-        raise RuntimeError(f"{caller}: the gradient has dtype {g.dtype.name}, but the output has dtype {root.dtype.name}")
+        raise worded(RuntimeError, "{}: the gradient has dtype {.dtype.name}, but the output has dtype {.dtype.name}", caller, g, root)
     return g
 
 
@@ -187,7 +187,7 @@ cdef int engine_code(object engine) except -1:
     if engine is None:
         return default_engine
     if engine not in ENGINES:
-        raise ValueError(f"unknown engine {engine!r}; the engines are {', '.join(ENGINES)}")
+        raise worded(ValueError, "unknown engine {!r}; the engines are {}", engine, ', '.join(ENGINES))
     return ENGINES.index(engine)
 
 
@@ -207,7 +207,7 @@ cdef list tensors_of(object value, str caller, str what):
     cdef list found = [value] if isinstance(value, Tensor) else list(value)
     for t in found:
         if not isinstance(t, Tensor):
-            raise TypeError(f"{caller}: {what} must be tensors, got {type(t).__name__}")
+            raise worded(TypeError, "{}: {} must be tensors, got {}", caller, what, type(t).__name__)
     return found
 
 
@@ -229,7 +229,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     else:
         given = [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors)
     if len(given) != len(roots):
-        raise ValueError(f"backward: {len(roots)} outputs but {len(given)} gradients")
+        raise worded(ValueError, "backward: {} outputs but {} gradients", len(roots), len(given))
     run_backward(roots, [seed_for(t, g, "backward", k) for k, (t, g) in enumerate(zip(roots, given))],
                  retain_graph, create_graph, inputs, engine)
 
@@ -245,7 +245,7 @@ cdef int run_backward(list roots, list seeds, object retain_graph, bint create_g
             raise ShapeError("backward: inputs is empty; leave it out to reach every leaf")
         for k, t in enumerate(chosen):
             if not wants_grad(<Tensor> t):
-                raise RuntimeError(f"backward: input {k} does not require gradients")
+                raise worded(RuntimeError, "backward: input {} does not require gradients", k)
         inner = [t for t in chosen if (<Tensor> t).node != NULL]
     run = take_pass(create_graph if retain_graph is None else retain_graph, create_graph)
     before = swap_grad_mode(create_graph)
@@ -317,13 +317,13 @@ cdef tuple gradients_of(outputs, inputs, grad_outputs, retain_graph, create_grap
     else:
         given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
     if len(given) != len(roots):
-        raise ValueError(f"grad: {len(roots)} outputs but {len(given)} gradients")
+        raise worded(ValueError, "grad: {} outputs but {} gradients", len(roots), len(given))
     seeds = [seed_for(t, g, "grad", k) for k, (t, g) in enumerate(zip(roots, given))]
     if not wanted:
         raise ShapeError("grad: inputs is empty")
     for k, t in enumerate(wanted):
         if not wants_grad(<Tensor> t):
-            raise RuntimeError(f"grad: input {k} does not require gradients")
+            raise worded(RuntimeError, "grad: input {} does not require gradients", k)
     cdef Pass run = take_pass(create_graph if retain_graph is None else retain_graph, create_graph)
     before = swap_grad_mode(create_graph)
     run.quiet = quiet
@@ -348,8 +348,8 @@ cdef tuple gradients_of(outputs, inputs, grad_outputs, retain_graph, create_grap
                 if materialize_grads:
                     value = FUNCTIONS["zeros"](t.shape, (<Tensor> t).dtype_)
                 elif not allow_unused:
-                    raise RuntimeError(f"grad: the outputs do not depend on input {k} (shape {t.shape}); "
-                                       f"allow_unused=True gives None for it, materialize_grads=True gives zeros")
+                    raise worded(RuntimeError, "grad: the outputs do not depend on input {} (shape {.shape}); allow_unused=True gives "
+                                               "None for it, materialize_grads=True gives zeros", k, t)
             else:
                 Py_INCREF(value)
                 copied = <PyObject*> value

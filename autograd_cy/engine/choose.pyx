@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from libc.math cimport INFINITY, NAN, isnan
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8
-from autograd_cy.array.layout cimport same_shape
+from autograd_cy.array.layout cimport DENSE, same_shape
 from autograd_cy.engine.arguments cimport need_tensor
 from autograd_cy.engine.dispatch cimport binary, combined, elementwise, unary, unary_with
 from autograd_cy.engine.inplace cimport inplace as binary_

@@ -13,6 +13,8 @@ from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_NORM, escape, recording, run_loop,
 )
 
+from autograd_cy.array.errors import worded
+
 from autograd_cy.ops import loop_id
 
 cdef int ADD_LOOP = loop_id("add"), DIV_LOOP = loop_id("div"), MUL_LOOP = loop_id("mul"), CLAMP_LOOP = loop_id("clamp")
@@ -29,7 +31,7 @@ cdef Tensor joint_norm(list gradients, double p):
     for item in gradients:
         g = <Tensor?> item
         if g.dtype_ > FLOAT64:
-            raise TypeError(f"gradients must be float32 or float64, got {g.dtype}")
+            raise worded(TypeError, "gradients must be float32 or float64, got {.dtype}", g)
         dtype = promote(dtype, g.dtype_)
     for i in range(MAX_NDIM):
         zeros[i] = 0
@@ -94,9 +96,9 @@ def clip_norm(list gradients, double max_norm, double norm_type, error_if_nonfin
     if error_if_nonfinite:
         escape("clip_grad_norm_(..., error_if_nonfinite=True)")
         if not isfinite((<float*> total.data)[0] if single else (<double*> total.data)[0]):
-            raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
-                               "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-                               "`error_if_nonfinite=False`")
+            raise worded(RuntimeError, "The total norm of order {} for gradients from `parameters` is non-finite, so it cannot be "
+                                       "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+                                       "`error_if_nonfinite=False`", norm_type)
     factor = clip_factor(total, max_norm)
     # Nothing is left to do where the factor is 1; a captured step may not look.
     if not recording() and ((<float*> factor.data)[0] if single else (<double*> factor.data)[0]) == 1:

@@ -8,7 +8,7 @@ from collections import namedtuple
 
 from ..array.errors import ArgumentError
 from .gradients import FUNCTIONS
-from .linear_algebra import matrix_input, record_outputs, record_row, room
+from .linear_algebra import decompose, matrix_input, record_row, room
 from .modes import is_grad_enabled
 from .routines import call_routine
 from .tensor import Tensor
@@ -68,12 +68,14 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
     if type(mode) is not str or mode not in ("reduced", "complete", "r"):
         raise ArgumentError(f"linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {mode!r}")
     m, n = a.shape[-2:]
-    k = m if mode == "complete" else min(m, n)
-    q, r = room(a, m, k) if mode != "r" or _recorded(a) else None, room(a, k, n)
-    call_routine("spectral.qr", (a, q, r))
-    if q is not None:
-        record_outputs("qr", a, (q, r), (mode,))
-    return _made(qr_result, (_nothing(a) if mode == "r" else q, r))
+    k = m if mode == "complete" or m < n else n
+    if mode != "r":
+        return decompose("qr", "spectral.qr", a, ((m, k), (k, n)), (0, 1), (), (mode,), qr_result)
+    if _recorded(a):
+        return _made(qr_result, (_nothing(a), decompose("qr", "spectral.qr", a, ((m, k), (k, n)), (0, 1), (), (mode,), qr_result)[1]))
+    r = room(a, k, n)
+    call_routine("spectral.qr", (a, None, r))
+    return _made(qr_result, (_nothing(a), r))
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
@@ -85,10 +87,9 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     full_matrices = bool(full_matrices)           # first: what runs in here might change A
     a = matrix_input(A, "linalg.svd")
     m, n = a.shape[-2:]
-    k = min(m, n)
-    u, s, vh = room(a, m, m if full_matrices else k), room(a, k), room(a, n if full_matrices else k, n)
-    call_routine("spectral.svd", (a, s, u, vh))
-    return _made(svd_result, record_outputs("svd", a, (u, s, vh), (full_matrices,)))
+    k = m if m < n else n
+    rows, columns = (m, n) if full_matrices else (k, k)
+    return decompose("svd", "spectral.svd", a, ((m, rows), (k,), (columns, n)), (1, 0, 2), (), (full_matrices,), svd_result)
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
@@ -112,9 +113,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     gradient is symmetric."""
     a, upper = matrix_input(A, "linalg.eigh", True), _is_upper(UPLO, "linalg.eigh")
     n = a.shape[-1]
-    values, vectors = room(a, n), room(a, n, n)
-    call_routine("spectral.eigh", (a, values, vectors), (int(upper),))
-    return _made(eigh_result, record_outputs("eigh", a, (values, vectors), (upper,)))
+    return decompose("eigh", "spectral.eigh", a, ((n,), (n, n)), (0, 1), (int(upper),), (upper,), eigh_result)
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:

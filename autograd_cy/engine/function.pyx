@@ -26,6 +26,8 @@ from autograd_cy.engine.record cimport (
 from autograd_cy.engine.tensor cimport CUSTOM_VIEW, Tensor, graph_make_cyclic, tensor_alias
 from autograd_cy.kernels.table cimport recorder
 
+from autograd_cy.array.errors import worded
+
 import functools
 import inspect
 
@@ -79,10 +81,9 @@ cdef Tensor restored(SavedTensor s, Node node):
     else:
         t = s.value
         if t.storage.version != s.version and not recorder.ignores_versions:
-            raise RuntimeError(
-                f"a tensor that {node_description(node)} saved for its backward was changed in place afterwards "
-                f"(version {t.storage.version}, saved at version {s.version}); "
-                f"use an out-of-place operation, or save a clone()")
+            raise worded(RuntimeError, "a tensor that {} saved for its backward was changed in place afterwards (version {}, saved at "
+                                       "version {}); use an out-of-place operation, or save a clone()",
+                                       node_description(node), t.storage.version, s.version)
         if isinstance(s.target, Tensor) and (<Tensor> s.target).data == t.data and same_layout((<Tensor> s.target).layout, t.layout):
             return s.target
         t = alias_of(t)
@@ -123,8 +124,8 @@ cdef class FunctionCtx(Owned):
         self.check_open("save_for_backward")
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward: tensors or None are saved, got {type(t).__name__}; keep other values as attributes "
-                                f"of ctx")
+                raise worded(TypeError, "save_for_backward: tensors or None are saved, got {}; keep other values as attributes of ctx",
+                                        type(t).__name__)
         self.to_save = tensors
 
     def mark_dirty(self, *tensors):
@@ -149,7 +150,7 @@ cdef class FunctionCtx(Owned):
         if self.open:
             return self.to_save or ()
         if self.node == NULL:
-            raise RuntimeError(f"{self.name}: saved_tensors are gone, as the graph that the call recorded is, if it recorded one")
+            raise worded(RuntimeError, "{}: saved_tensors are gone, as the graph that the call recorded is, if it recorded one", self.name)
         node = <Node> self.node
         if node.released:
             saved_or_raise(node, 31)
@@ -159,7 +160,7 @@ cdef class FunctionCtx(Owned):
 
     cdef int check_open(self, str what) except -1:
         if not self.open:
-            raise RuntimeError(f"{self.name}: ctx.{what} may be called in forward and setup_context only")
+            raise worded(RuntimeError, "{}: ctx.{} may be called in forward and setup_context only", self.name, what)
         return 0
 
 
@@ -234,7 +235,7 @@ cdef object call(object cls, tuple args):
         ctx.open = False
     for dirty in ctx.dirty or ():
         if not isinstance(dirty, Tensor) or not among(dirty, args):
-            raise RuntimeError(f"{ctx.name}: mark_dirty: only inputs of the function can be marked")
+            raise worded(RuntimeError, "{}: mark_dirty: only inputs of the function can be marked", ctx.name)
         t = dirty
         t.storage.version += 1
     if recorded:
@@ -254,7 +255,7 @@ cdef list record_call(FunctionCtx ctx, tuple args, list outs):
     cdef int k
     for dirty in ctx.dirty or ():
         if not among(dirty, tuple(outs)):
-            raise RuntimeError(f"{ctx.name}: an input that is marked dirty must be among the function's results")
+            raise worded(RuntimeError, "{}: an input that is marked dirty must be among the function's results", ctx.name)
     if ctx.to_save:
         saved = []
         for value in ctx.to_save:
@@ -334,8 +335,8 @@ cdef int function_backward(Node node, PyObject** grads, PyObject** result) excep
         while len(found) > n_args and found[len(found) - 1] is None:
             found = found[:len(found) - 1]
     if len(found) != n_args:
-        raise RuntimeError(f"the backward of {node_description(node)} returned an incorrect number of gradients "
-                           f"(expected {n_args}, {what}, got {len(found)})")
+        raise worded(RuntimeError, "the backward of {} returned an incorrect number of gradients (expected {}, {}, got {})",
+                                   node_description(node), n_args, what, len(found))
     for k, g in enumerate(found):
         n = k if ctx.function is None else ctx.edge_of[k]
         if g is not None:
@@ -348,17 +349,18 @@ cdef int take_gradient(FunctionCtx ctx, Node node, int k, int edge, object g, Py
     """Check the gradient for argument k, and put it where it belongs."""
     cdef tuple wanted
     if edge < 0:
-        raise RuntimeError(f"the backward of {node_description(node)} returned a gradient for argument {k}, which is no tensor; it must "
-                           f"be None")
+        raise worded(RuntimeError, "the backward of {} returned a gradient for argument {}, which is no tensor; it must be None",
+                                   node_description(node), k)
     if not isinstance(g, Tensor):
-        raise TypeError(f"the backward of {node_description(node)} must return tensors or None, but argument {k} got {type(g).__name__}")
+        raise worded(TypeError, "the backward of {} must return tensors or None, but argument {} got {}",
+                                node_description(node), k, type(g).__name__)
     if node.edges[edge].target == NULL:
         return 0
     wanted = shape_tuple(node.edges[edge].layout)
     if not same_shape((<Tensor> g).layout, node.edges[edge].layout):
         if not broadcasts_to(node.edges[edge].layout, (<Tensor> g).layout):
-            raise RuntimeError(f"the backward of {node_description(node)} returned a gradient of shape {g.shape} for argument {k}, which "
-                               f"has shape {wanted}")
+            raise worded(RuntimeError, "the backward of {} returned a gradient of shape {.shape} for argument {}, which has shape {}",
+                                       node_description(node), g, k, wanted)
         g = FUNCTIONS["sum_to"](g, wanted)
     if (<Tensor> g).dtype_ != node.edges[edge].dtype:
         g = FUNCTIONS["convert"](g, node.edges[edge].dtype)
@@ -394,7 +396,7 @@ class Function:
     """
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self).__name__}: Functions are not instantiated; call {type(self).__name__}.apply(...)")
+        raise worded(RuntimeError, "{0}: Functions are not instantiated; call {0}.apply(...)", type(self).__name__)
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -418,7 +420,7 @@ class Function:
             first = (None,) if cls.setup_context is Function.setup_context else ()
             bound = inspect.signature(cls.forward).bind(*first, *args, **kwargs)
             if bound.kwargs:
-                raise TypeError(f"{cls.__name__}.apply: keyword-only arguments of forward are not supported")
+                raise worded(TypeError, "{}.apply: keyword-only arguments of forward are not supported", cls.__name__)
             args = bound.args[len(first):]
         return call(cls, args)
 
@@ -457,9 +459,9 @@ class _OnTheWay(Function):
     @staticmethod
     def backward(ctx, *grad_outputs):
         """Refuses."""
-        raise RuntimeError(f"a second derivative of the custom_op {ctx.name}: its backward uses a tensor of shape "
-                           f"{grad_outputs[0].shape} that was computed on the way, so that its own derivative is not known; compute it "
-                           f"within backward, from the arguments")
+        raise worded(RuntimeError, "a second derivative of the custom_op {}: its backward uses a tensor of shape {} that was "
+                                   "computed on the way, so that its own derivative is not known; compute it within backward, from the "
+                                   "arguments", ctx.name, grad_outputs[0].shape)
 
 
 cdef Node refusing_node(Node node, str name, object function, list outs):
@@ -544,8 +546,9 @@ cdef object call_closure(FunctionCtx ctx, Node node, list given):
     for held, version in versions:
         t = held
         if t.storage.version != version and not recorder.ignores_versions:
-            raise RuntimeError(f"a tensor of shape {t.shape} that {node_description(node)} needs for its backward was changed in place "
-                               f"afterwards (version {t.storage.version}, was {version}); use an out-of-place operation, or a clone()")
+            raise worded(RuntimeError, "a tensor of shape {.shape} that {} needs for its backward was changed in place afterwards "
+                                       "(version {}, was {}); use an out-of-place operation, or a clone()",
+                                       t, node_description(node), t.storage.version, version)
     linked = []
     if grad_enabled():
         linked = [(k, held) for k, held in ctx.linked if (<Tensor> held).node == NULL]      # else a pass around this one did it
@@ -578,7 +581,7 @@ cdef object call_custom(object function, str name, tuple args, dict kwargs):
         args, kwargs = bound.args, bound.kwargs
         for key, value in kwargs.items():
             if isinstance(value, Tensor):
-                raise TypeError(f"{name}: the tensor {key!r} is a keyword-only argument; tensors must be positional parameters")
+                raise worded(TypeError, "{}: the tensor {!r} is a keyword-only argument; tensors must be positional parameters", name, key)
     args = tuple([inner_argument(a) if isinstance(a, Tensor) else a for a in args])
     ctx = context(name, None, args)
     before = swap_grad_mode(False)
@@ -588,14 +591,14 @@ cdef object call_custom(object function, str name, tuple args, dict kwargs):
         swap_grad_mode(before)
         ctx.open = False
     if not isinstance(answer, tuple) or len(answer) != 2 or not callable(answer[1]):
-        raise TypeError(f"custom_op: {name} must return (output, backward), where backward is a function from the gradient of the output "
-                        f"to those of the tensors among the arguments")
+        raise worded(TypeError, "custom_op: {} must return (output, backward), where backward is a function from the gradient of the "
+                                "output to those of the tensors among the arguments", name)
     result, backward = answer
     single = not isinstance(result, (tuple, list))
     outs = [result] if single else list(result)
     for out in outs:
         if not isinstance(out, Tensor):
-            raise TypeError(f"custom_op: the output of {name} must be a tensor or a tuple of tensors, got {type(out).__name__}")
+            raise worded(TypeError, "custom_op: the output of {} must be a tensor or a tuple of tensors, got {}", name, type(out).__name__)
     if not (True in ctx.needs_input_grad and grad_enabled()):
         return result
     results = tuple(outs)
@@ -659,7 +662,7 @@ def custom_op(function):
     backward runs is an error. They are let go once backward has run (unless retain_graph). `gradcheck` checks both.
     """
     if not callable(function):
-        raise TypeError(f"custom_op: expected a function, got {type(function).__name__}")
+        raise worded(TypeError, "custom_op: expected a function, got {}", type(function).__name__)
     name = "".join([part[:1].upper() + part[1:] for part in getattr(function, "__name__", "custom").strip("<>").split("_")])
 
     @functools.wraps(function)

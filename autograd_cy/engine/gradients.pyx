@@ -23,7 +23,7 @@ from autograd_cy.kernels.table cimport (
     ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, recorder, recording, run_loop,
 )
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.ops import TABLE, loop_id
 from autograd_cy.ops.calling import plan_for
 
@@ -41,7 +41,7 @@ cdef PyObject* sum_to_layout(Tensor g, Layout* target) except NULL:
         Py_INCREF(g)
         return <PyObject*> g
     if g.layout.numel and not broadcasts_to(target, g.layout):
-        raise ShapeError(f"a gradient of shape {g.shape} can't be summed to shape {shape_tuple(target)}")
+        raise worded(ShapeError, "a gradient of shape {.shape} can't be summed to shape {}", g, shape_tuple(target))
     layout = layout_contiguous_like(target)
     out = tensor_new(layout, g.dtype_)
     layout_decref(layout)
@@ -432,8 +432,8 @@ cdef list outputs_of(Node node, bint with_history):
     for k in range(node.n_outputs):
         y = (<object> node.extra)[k]
         if y.storage.version != (<object> node.extra)[node.n_outputs + k] and not recorder.ignores_versions:
-            raise RuntimeError(f"an output of {node_description(node)} that its gradient needs was changed in place afterwards; use an "
-                               f"out-of-place operation, or clone() the value before changing it")
+            raise worded(RuntimeError, "an output of {} that its gradient needs was changed in place afterwards; use an out-of-place "
+                                       "operation, or clone() the value before changing it", node_description(node))
         layout_incref(y.layout)
         out = tensor_alias(y, y.layout, y.data)
         if with_history:

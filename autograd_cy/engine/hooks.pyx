@@ -24,6 +24,8 @@ from autograd_cy.engine.operands cimport copy_of
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.tensor cimport HOOKED, TRACKED, Tensor, graph_make_cyclic, tensor_alias, tensor_wrap
 
+from autograd_cy.array.errors import worded
+
 from functools import partial
 from _thread import get_ident                 # threading would take 0.6 ms of the import
 from types import CellType, FunctionType, MethodType
@@ -40,7 +42,7 @@ cdef str ON_ACCUMULATED = "_post_accumulate_grad_hooks"
 
 cdef int check_hook(object hook, str caller) except -1:
     if not callable(hook):
-        raise TypeError(f"{caller}: a hook must be callable, got {type(hook).__name__}")
+        raise worded(TypeError, "{}: a hook must be callable, got {}", caller, type(hook).__name__)
     return 0
 
 
@@ -225,11 +227,12 @@ cdef int put(PyObject** place, object new, int dtype, Layout* layout, object hoo
     """Replace a gradient by what a hook returned."""
     cdef PyObject* old = place[0]
     if not isinstance(new, Tensor):
-        raise TypeError(f"the hook {describe(hook)} must return {what} or None, but returned {type(new).__name__}")
+        raise worded(TypeError, "the hook {} must return {} or None, but returned {}", describe(hook), what, type(new).__name__)
     if not same_shape((<Tensor> new).layout, layout):
-        raise RuntimeError(f"the hook {describe(hook)} has changed the shape of a gradient: from {shape_tuple(layout)} to {new.shape}")
+        raise worded(RuntimeError, "the hook {} has changed the shape of a gradient: from {} to {.shape}",
+                                   describe(hook), shape_tuple(layout), new)
     if (<Tensor> new).dtype_ != dtype:
-        raise RuntimeError(f"the hook {describe(hook)} has changed the dtype of a gradient to {new.dtype.name}")
+        raise worded(RuntimeError, "the hook {} has changed the dtype of a gradient to {.dtype.name}", describe(hook), new)
     place[0] = given_gradient(new)
     Py_XDECREF(old)
     return 0
@@ -264,7 +267,7 @@ cdef int run_accumulated_hooks(Tensor leaf) except -1:
     if hooks:
         for hook in list(hooks.values()):
             if hook(leaf) is not None:
-                raise RuntimeError(f"the hook {describe(hook)} must return None: it runs when the gradient is in place already")
+                raise worded(RuntimeError, "the hook {} must return None: it runs when the gradient is in place already", describe(hook))
     return 0
 
 
@@ -278,8 +281,8 @@ cdef tuple several(object found, int n, object hook, Node node):
         return (found,)
     if not isinstance(found, (tuple, list)) or len(found) != n:
         given = f"{len(found)} of them" if isinstance(found, (tuple, list)) else type(found).__name__
-        raise RuntimeError(f"the hook {describe(hook)} must return None or a tuple of {n} gradients for {node_description(node)}, "
-                           f"but returned {given}")
+        raise worded(RuntimeError, "the hook {} must return None or a tuple of {} gradients for {}, but returned {}",
+                                   describe(hook), n, node_description(node), given)
     return tuple(found)
 
 
@@ -300,8 +303,8 @@ cdef bint before_rule(Node node, PyObject** grads) except -1:
                 elif grads[k] != NULL:
                     put(&grads[k], new, (<Tensor> grads[k]).dtype_, (<Tensor> grads[k]).layout, hook, "tensors")
                 elif new is not None:
-                    raise RuntimeError(f"the hook {describe(hook)} returned a gradient for output {k} of {node_description(node)}, "
-                                       f"which had none")
+                    raise worded(RuntimeError, "the hook {} returned a gradient for output {} of {}, which had none",
+                                               describe(hook), k, node_description(node))
     if w.packed is not None:
         unpack_saved(node, w)
     for k in range(node.n_outputs):
@@ -375,13 +378,14 @@ cdef Packed packed_of(Tensor t, int number, object pack, object unpack):
 cdef Tensor unpacked(Packed p, str whose):
     found = p.unpack(p.value)
     if not isinstance(found, Tensor):
-        raise TypeError(f"saved_tensors_hooks: unpack must return a tensor, but {describe(p.unpack)} returned {type(found).__name__}")
+        raise worded(TypeError, "saved_tensors_hooks: unpack must return a tensor, but {} returned {}",
+                                describe(p.unpack), type(found).__name__)
     if not same_shape((<Tensor> found).layout, p.layout) or (<Tensor> found).dtype_ != p.dtype:
-        raise RuntimeError(f"saved_tensors_hooks: a tensor of shape {shape_tuple(p.layout)} was packed for {whose}, but "
-                           f"{describe(p.unpack)} returned one of shape {found.shape} and dtype {found.dtype.name}")
+        raise worded(RuntimeError, "saved_tensors_hooks: a tensor of shape {0} was packed for {1}, but {2} returned one of shape "
+                                   "{3.shape} and dtype {3.dtype.name}", shape_tuple(p.layout), whose, describe(p.unpack), found)
     if p.storage != NULL and (<Tensor> found).storage == p.storage and p.storage.version != p.version:
-        raise RuntimeError(f"a value that {whose} needs for its gradient was changed in place afterwards "
-                           f"(version {p.storage.version}, saved at version {p.version}); clone() it in pack")
+        raise worded(RuntimeError, "a value that {} needs for its gradient was changed in place afterwards (version {}, saved at version "
+                                   "{}); clone() it in pack", whose, p.storage.version, p.version)
     return found
 
 
@@ -505,8 +509,8 @@ cdef int refuse_nan(Node node, PyObject** result) except -1:
         return 0
     for k in range(node.n_edges):
         if result[k] != NULL and (<object> result[k]).isnan().any():
-            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {k}th output: the gradient of "
-                               f"{node_description(node)}")
+            raise worded(RuntimeError, "Function '{}' returned nan values in its {}th output: the gradient of {}",
+                                       node.name(), k, node_description(node))
     return 0
 
 

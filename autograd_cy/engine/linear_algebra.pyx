@@ -7,6 +7,7 @@ from collections import namedtuple
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.tuple cimport PyTuple_New
 
 from autograd_cy.array.dtype cimport FLOAT64, INT32, MAX_NDIM
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_incref
@@ -23,6 +24,7 @@ from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import expand, swap_axes
 from autograd_cy.engine.tensor import OPCODES
+from autograd_cy.kernels.table import routine_number
 
 cdef int INV = row_number("inv"), SOLVE = row_number("solve"), TRIANGULAR = row_number("solve_triangular"), DET = row_number("det")
 cdef int LOGABSDET = row_number("logabsdet"), CHOLESKY = row_number("cholesky"), BAND = row_number("band")
@@ -36,6 +38,12 @@ solve_ex_result = namedtuple("solve_ex", "result info")
 cholesky_ex_result = namedtuple("cholesky_ex", "L info")
 slogdet_result = namedtuple("slogdet", "sign logabsdet")
 cdef tuple NOT_ADJOINT = (False,)
+cdef object new_tuple = tuple.__new__         # past the check of a named tuple's arguments
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
+    PyObject* PyLong_FromUnsignedLong(unsigned long n) except NULL
+    void put_item "PyTuple_SET_ITEM"(object items, Py_ssize_t place, PyObject* item) noexcept
 
 
 # ---- what an operation accepts, and room for results
@@ -142,29 +150,58 @@ def record_row(str name, tuple inputs, Tensor out, attrs=None, aux=None):
 
 def record_outputs(str name, Tensor x, tuple outputs, tuple attrs):
     """One node with several outputs, all of which its rule may name."""
-    cdef Tensor y
+    cdef PyObject** given = PySequence_Fast_ITEMS(<PyObject*> outputs)
     cdef PyObject* node
-    cdef int k
+    cdef Py_ssize_t k, n = len(outputs)
+    cdef Layout* layout
+    cdef tuple extra
     if not (wants_grad(x) and grad_enabled()):
         return outputs
     node = node_new(OPCODES[name], 1, 0)
-    node_set_outputs(<Node> node, <int> len(outputs))
+    node_set_outputs(<Node> node, <int> n)
     set_edge(&(<Node> node).edges[0], x)
     Py_INCREF(attrs)
     (<Node> node).attrs = <PyObject*> attrs
-    kept = []
-    for y in outputs:
-        layout_incref(y.layout)
-        kept.append(own(tensor_alias(y, y.layout, y.data)))
-    extra = tuple(kept + [(<Tensor> y).storage.version for y in outputs])
+    extra = PyTuple_New(2 * n)
+    for k in range(n):
+        layout = (<Tensor> given[k]).layout
+        layout_incref(layout)
+        put_item(extra, k, tensor_alias(<Tensor> given[k], layout, (<Tensor> given[k]).data))
+        put_item(extra, n + k, PyLong_FromUnsignedLong((<Tensor> given[k]).storage.version))
     Py_INCREF(extra)
     (<Node> node).extra = <PyObject*> extra
     remember_line(<Node> node)
-    for k, y in enumerate(outputs):
+    for k in range(n):
         Py_INCREF(<object> node)
-        set_history(<PyObject*> y, node, k)
+        set_history(given[k], node, <int> k)
     Py_DECREF(<object> node)
     return outputs
+
+
+cdef dict ROUTINES = {}
+
+
+def decompose(str row, str routine, Tensor a, tuple shapes, tuple order, tuple ints, tuple attrs, kind):
+    """The named tuple `kind` of new tensors (for each matrix of a: of these shapes), which a routine fills, in that order, from a: one
+    node with all of them."""
+    cdef PyObject* arrays[4]
+    cdef Py_ssize_t numbers[1]
+    cdef Py_ssize_t i, n = len(shapes)
+    cdef list made = []
+    number = ROUTINES.get(routine)
+    if number is None:
+        number = ROUTINES[routine] = routine_number(routine)
+    if a.layout.ndim < 2 or n > 3:
+        raise worded(ShapeError, "linalg: expected matrices, got shape {.shape}", a)
+    for i in range(n):
+        shape = <tuple> shapes[i]
+        made.append(for_each(a, a.dtype_, shape[0], shape[1] if len(shape) > 1 else -1))
+    arrays[0] = <PyObject*> a
+    for i in range(n):
+        arrays[1 + i] = <PyObject*> made[<Py_ssize_t> order[i]]
+    numbers[0] = ints[0] if len(ints) else 0
+    run_routine(number, arrays, <int> len(ints), numbers)
+    return new_tuple(kind, record_outputs(row, a, tuple(made), attrs))
 
 
 cdef int record_two(int opcode, Tensor a, Tensor b, Tensor out, object attrs, object aux) except -1:

@@ -17,6 +17,8 @@ from autograd_cy.engine.node cimport SAVED_BOOL, SAVED_FLOAT, SAVED_INT
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K, recording
 
+from autograd_cy.array.errors import worded
+
 from autograd_cy.array.dtypes import DTYPES, as_dtype
 
 cdef int default_float = FLOAT32
@@ -38,7 +40,7 @@ def set_default_dtype(dtype):
     global default_float
     dtype = as_dtype(dtype)
     if not dtype.is_floating_point:
-        raise TypeError(f"set_default_dtype: expected a floating-point dtype, got {dtype.name}")
+        raise worded(TypeError, "set_default_dtype: expected a floating-point dtype, got {.name}", dtype)
     default_float = dtype.code
 
 

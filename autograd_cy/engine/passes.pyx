@@ -27,7 +27,7 @@ from autograd_cy.engine.tensor cimport ADD, CYCLIC, Tensor, set_grad
 from autograd_cy.kernels.table cimport ALL_VECTORS, recorder, recording, run_loop
 
 from autograd_cy import ops
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.gradients import FUNCTIONS
 
 cdef int ADD_LOOP = ops.loop_id("add")
@@ -76,8 +76,8 @@ cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph) except 
     cdef PyObject* copied
     if not same_shape(t.layout, leaf.layout):
         Py_DECREF(t)
-        raise ShapeError(f"backward: the gradient of a tensor has shape {t.shape}, but its memory was exchanged (x.data = ...) and the "
-                         f"tensor has shape {leaf.shape} now")
+        raise worded(ShapeError, "backward: the gradient of a tensor has shape {.shape}, but its memory was exchanged (x.data = ...) and "
+                                 "the tensor has shape {.shape} now", t, leaf)
     if create_graph and t.needs_grad:            # a leaf too, where the gradient is a grad_output passed straight through
         if t.node != NULL and t.layout.flags & DENSE and ag_tensor_refs(g) == 2:
             return g

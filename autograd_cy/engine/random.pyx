@@ -14,7 +14,7 @@ from autograd_cy.engine.tensor cimport Tensor
 from autograd_cy.kernels.table cimport ALL_VECTORS, BLOCK, K, recording
 
 from autograd_cy.array.dtypes import DTYPES
-from autograd_cy.array.errors import DTypeError
+from autograd_cy.array.errors import DTypeError, worded
 from autograd_cy.engine.shape import convert, detach
 from autograd_cy.ops import loop_id
 
@@ -88,7 +88,8 @@ def draw(Tensor t not None, str name, generator, double p=0, double scale=1, bin
     cdef Bits* bits
     cdef bint normal = name != "random"
     if t.dtype_ > FLOAT64 or not t.layout.flags & CONTIGUOUS:
-        raise DTypeError(f"{name}: numbers are drawn into contiguous tensors of floats, not into {t.dtype.name} with strides {t.stride()}")
+        raise worded(DTypeError, "{}: numbers are drawn into contiguous tensors of floats, not into {.dtype.name} with strides {}",
+                                 name, t, t.stride())
     if generators is None:
         from autograd_cy.engine import generators
     if tells and recording():
@@ -113,7 +114,8 @@ cdef object drawn_floats(tuple size, str name, object generator, object dtype, o
     cdef int code = code_of(dtype, default_dtype())
     cdef Tensor t
     if code > FLOAT64:
-        raise RuntimeError(f"{'rand' if name == 'random' else 'randn'}: expected a floating-point dtype, got {DTYPES[code].name}")
+        raise worded(RuntimeError, "{}: expected a floating-point dtype, got {}",
+                                   'rand' if name == 'random' else 'randn', DTYPES[code].name)
     t = allocate(sizes_of(size), code, "rand")
     draw(t, name, generator)
     return finish(t, requires_grad)
@@ -136,7 +138,7 @@ def bernoulli(input, *, generator=None):
     """
     cdef Tensor p = detach(input)
     if p.dtype_ > FLOAT64:
-        raise RuntimeError(f"bernoulli: expected floating-point probabilities, got {p.dtype.name}")
+        raise worded(RuntimeError, "bernoulli: expected floating-point probabilities, got {.dtype.name}", p)
     p = own(contiguous_of(p))
     if K.outside_unit(p.dtype_, p.layout.numel, p.data) >= 0:
         raise RuntimeError("bernoulli: all probabilities must lie between 0 and 1")

@@ -19,6 +19,8 @@ from autograd_cy.engine.node cimport (
 from autograd_cy.kernels.table cimport recorder
 from autograd_cy.engine.tensor cimport CUSTOM_VIEW, RETAINS_GRAD, Tensor, operators, tensor_wrap, watch
 
+from autograd_cy.array.errors import worded
+
 from autograd_cy.engine.tensor import OPCODES
 
 cdef int CONVERT = OPCODES["convert"]
@@ -70,10 +72,9 @@ cdef int record(int opcode, PyObject* out, int n, PyObject** inputs, PyObject* a
 
 cdef int check_version(Node node, Saved* saved) except -1:
     if saved.storage != NULL and saved.storage.version != saved.version and not recorder.ignores_versions:
-        raise RuntimeError(
-            f"a value that {node_description(node)} needs for its gradient was changed in place afterwards "
-            f"(version {saved.storage.version}, saved at version {saved.version}); "
-            f"use an out-of-place operation, or clone() the value before changing it")
+        raise worded(RuntimeError, "a value that {} needs for its gradient was changed in place afterwards (version {}, saved at version "
+                                   "{}); use an out-of-place operation, or clone() the value before changing it",
+                                   node_description(node), saved.storage.version, saved.version)
     return 0
 
 
@@ -82,16 +83,15 @@ cdef Saved* raise_unsaved(Node node, int bit) except NULL:
     if node.released or saved == NULL:
         raise_released(node)
     if saved.storage == NULL:
-        raise RuntimeError(f"the value was put elsewhere by saved_tensors_hooks; it comes back while backward is at "
-                           f"{node_description(node)}")
+        raise worded(RuntimeError, "the value was put elsewhere by saved_tensors_hooks; it comes back while backward is at {}",
+                                   node_description(node))
     check_version(node, saved)
     return saved
 
 
 cdef int raise_released(Node node) except -1:
-    raise RuntimeError(
-        f"backward through {node_description(node)} a second time: its saved values were freed by the first backward; "
-        f"call that one with retain_graph=True to keep them")
+    raise worded(RuntimeError, "backward through {} a second time: its saved values were freed by the first backward; call that one with "
+                               "retain_graph=True to keep them", node_description(node))
 
 
 cdef PyObject* unpack(Node node, int bit, bint with_history) except NULL:
@@ -246,19 +246,19 @@ cdef int refuse_inplace(Tensor t, str name) except -1:
     if not grad_enabled():
         return 0
     if t.flags & CUSTOM_VIEW and t.base != NULL:
-        raise RuntimeError(f"{name}: a view that an autograd.Function returned can't be changed in place: the gradient would pass its "
-                           f"backward by; return a clone() from forward, or change a clone()")
+        raise worded(RuntimeError, "{}: a view that an autograd.Function returned can't be changed in place: the gradient would pass its "
+                                   "backward by; return a clone() from forward, or change a clone()", name)
     if wants_grad(t) and t.node == NULL:
-        raise RuntimeError(f"{name}: a leaf tensor that requires gradients can't be changed in place; "
-                           f"do it under no_grad(), or on a copy")
+        raise worded(RuntimeError, "{}: a leaf tensor that requires gradients can't be changed in place; do it under no_grad(), or on a "
+                                   "copy", name)
     if t.base != NULL:
         base = <Tensor> t.base
         if base.needs_grad and base.node == NULL:
-            raise RuntimeError(f"{name}: a view of a leaf tensor that requires gradients can't be changed in place; "
-                               f"do it under no_grad(), or on a copy")
+            raise worded(RuntimeError, "{}: a view of a leaf tensor that requires gradients can't be changed in place; do it under "
+                                       "no_grad(), or on a copy", name)
         if base.needs_grad and t.node == NULL:
-            raise RuntimeError(f"{name}: a view that was made under no_grad() can't be changed in place with recording on: its base has "
-                               f"a history; make the view anew, or change it under no_grad()")
+            raise worded(RuntimeError, "{}: a view that was made under no_grad() can't be changed in place with recording on: its base "
+                                       "has a history; make the view anew, or change it under no_grad()", name)
     return 0
 
 

@@ -25,7 +25,7 @@ from autograd_cy.kernels.table cimport (
 )
 
 from autograd_cy import ops
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.elementwise import maximum, minimum
 from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.shape import convert, expand, unsqueeze
@@ -75,7 +75,7 @@ cdef tuple dims_of(object dim, int ndim, str name):
         for d in dim:
             axis = axis_of(d, ndim, name)
             if mask >> axis & 1:
-                raise ShapeError(f"{name}: a dim occurs twice in {tuple(dim)}")
+                raise worded(ShapeError, "{}: a dim occurs twice in {}", name, tuple(dim))
             mask |= <unsigned long long> 1 << axis
         return ALL_DIMS[ndim] if len(dim) >= ndim else tuple([axis for axis in range(ndim) if mask >> axis & 1])
     axis = axis_of(dim, ndim, name)
@@ -148,21 +148,22 @@ cdef object reduction(int opcode, int kind, Tensor x, tuple dims, bint keepdim, 
 
 cdef Tensor input_of(object x, str name):
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+        raise worded(TypeError, "{}: expected a Tensor, got {}", name, type(x).__name__)
     return x
 
 
 cdef Tensor float_input(object x, str name):
     cdef Tensor t = input_of(x, name)
     if t.dtype_ > FLOAT64:
-        raise RuntimeError(f"{name}: expected a floating-point tensor, got {t.dtype.name}; convert it first")
+        raise worded(RuntimeError, "{}: expected a floating-point tensor, got {.dtype.name}; convert it first", name, t)
     return t
 
 
 cdef int refuse_empty(Tensor x, tuple dims, str name) except -1:
     for axis in dims:
         if x.layout.dims[<int> axis] == 0:
-            raise ShapeError(f"{name}: the reduced dimension {axis} of shape {x.shape} is empty, and {name} of nothing is not defined")
+            raise worded(ShapeError, "{0}: the reduced dimension {1} of shape {2.shape} is empty, and {0} of nothing is not defined",
+                                     name, axis, x)
     return 0
 
 
@@ -171,7 +172,7 @@ cdef object either(object dim, object axis):
     if dim is None:
         return axis
     if axis is not None:
-        raise TypeError(f"dim={dim} and axis={axis} are two names of one argument: give one of them")
+        raise worded(TypeError, "dim={} and axis={} are two names of one argument: give one of them", dim, axis)
     return dim
 
 
@@ -279,7 +280,7 @@ def min(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
 cdef object index_of(int kind, Tensor x, object dim, bint keepdim, str name):
     cdef tuple dims
     if isinstance(dim, (tuple, list)):
-        raise TypeError(f"{name}: expected one dim or None, got {dim}")
+        raise worded(TypeError, "{}: expected one dim or None, got {}", name, dim)
     dims = dims_of(dim, x.layout.ndim, name)
     refuse_empty(x, dims, name)
     return own(reduced(kind, x, dims, keepdim, 0))
@@ -367,7 +368,7 @@ def norm(x, p=2, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdim
     if p is None or p == "fro":
         p = 2
     if not isinstance(p, (int, float)):
-        raise ShapeError(f"norm: p must be a number or \"fro\", got {p!r}")
+        raise worded(ShapeError, "norm: p must be a number or \"fro\", got {!r}", p)
     if type(p) is not int and type(p) is not float:
         p = float(p)
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "norm")
@@ -389,7 +390,7 @@ cdef object softmax_of(int opcode, object x, object dim, object dtype, str name)
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     if dim is None:
-        raise TypeError(f"{name}: dim is required")
+        raise worded(TypeError, "{}: dim is required", name)
     axis = axis_of(dim, t.layout.ndim, name)
     rows = own(contiguous_of(t))
     out = own(tensor_new(rows.layout, t.dtype_))

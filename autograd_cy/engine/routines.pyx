@@ -11,6 +11,8 @@ from autograd_cy.engine.operands cimport GRAIN
 from autograd_cy.engine.tensor cimport Tensor, operators
 from autograd_cy.kernels.table cimport MAX_ARRAYS, Array, K, routines
 
+from autograd_cy.array.errors import worded
+
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.table import routine_error, routine_number
 
@@ -81,7 +83,7 @@ def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
         found = numbers_of_routines[name] = routine_number(name)
     number = found
     if n != <Py_ssize_t> strlen(routines[number].roles) or len(ints) > 64 or len(numbers) > 32:
-        raise ValueError(f"{name}: a routine of {strlen(routines[number].roles)} arrays was given {n}")
+        raise worded(ValueError, "{}: a routine of {} arrays was given {}", name, strlen(routines[number].roles), n)
     for k in range(n):
         given[k] = NULL if tensors[k] is None else <PyObject*> (<Tensor?> tensors[k])
     for k in range(len(ints)):
@@ -89,5 +91,5 @@ def call_routine(str name, tuple tensors, tuple ints=(), tuple numbers=()):
     for k in range(len(numbers)):
         floats[k] = numbers[k]
     if operators.exchanges != before:             # by a value of the user's: what was checked is no longer so
-        raise RuntimeError(f"{name}: an argument changed the memory or the shape of a tensor while it was read")
+        raise worded(RuntimeError, "{}: an argument changed the memory or the shape of a tensor while it was read", name)
     run_routine(number, given, <int> len(ints), integers, <int> len(numbers), floats)

@@ -25,7 +25,7 @@ from autograd_cy.kernels.table cimport escape, recorder, recording
 import weakref
 
 from autograd_cy.array.dtypes import DTYPES
-from autograd_cy.array.errors import ArgumentError
+from autograd_cy.array.errors import ArgumentError, worded
 from autograd_cy.ops import TABLE
 
 cdef extern from "Python.h":
@@ -96,7 +96,8 @@ cdef class Tensor:
     def requires_grad(self, value):
         if value:
             if self.dtype_ > FLOAT64:
-                raise RuntimeError(f"only floating-point tensors can require gradients, this one has dtype {dtypes[self.dtype_].name}")
+                raise worded(RuntimeError, "only floating-point tensors can require gradients, this one has dtype {}",
+                                           dtypes[self.dtype_].name)
             self.needs_grad = 1
         elif self.node != NULL:
             raise RuntimeError("requires_grad can only be cleared on leaf tensors; use detach() for a tensor without history")
@@ -130,13 +131,12 @@ cdef class Tensor:
             set_grad(self, NULL)
             return
         if not isinstance(value, Tensor):
-            raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
+            raise worded(TypeError, "grad must be a Tensor or None, got {}", type(value).__name__)
         if value is self:
             raise RuntimeError("a tensor can't be its own gradient")
         if not same_shape((<Tensor> value).layout, self.layout) or (<Tensor> value).dtype_ != self.dtype_:
-            raise RuntimeError(
-                f"grad must have the tensor's shape {self.shape} and dtype {self.dtype.name}, "
-                f"got {value.shape} and {value.dtype.name}")
+            raise worded(RuntimeError, "grad must have the tensor's shape {0.shape} and dtype {0.dtype.name}, got {1.shape} and "
+                                       "{1.dtype.name}", self, value)
         set_grad(self, <PyObject*> value)
 
     @grad.deleter
@@ -181,7 +181,7 @@ cdef class Tensor:
             return shape_tuple(self.layout)
         axis = dim                      # before anything is read: it may change what self is
         if not -self.layout.ndim <= axis < self.layout.ndim:
-            raise IndexError(f"size: dim {dim} is out of range for a tensor of {self.layout.ndim} dimensions")
+            raise worded(IndexError, "size: dim {} is out of range for a tensor of {} dimensions", dim, self.layout.ndim)
         return self.layout.dims[axis + self.layout.ndim if axis < 0 else axis]
 
     def stride(self, dim=None):
@@ -222,7 +222,7 @@ cdef class Tensor:
     def item(self):
         """The only element, as a Python number. RuntimeError where there is not exactly one."""
         if self.layout.numel != 1:
-            raise ArgumentError(f"item: a tensor of shape {self.shape} has {self.layout.numel} elements, not one")
+            raise worded(ArgumentError, "item: a tensor of shape {.shape} has {} elements, not one", self, self.layout.numel)
         escape("item()")
         if self.dtype_ == FLOAT32:
             return (<float*> self.data)[0]
@@ -242,9 +242,9 @@ cdef class Tensor:
         cdef Tensor source = data
         cdef Tensor made
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-            raise TypeError(f"_make_subclass: expected a subclass of Tensor, got {cls!r}")
+            raise worded(TypeError, "_make_subclass: expected a subclass of Tensor, got {!r}", cls)
         if source.dtype_ > FLOAT64 and requires_grad:
-            raise RuntimeError(f"only floating-point tensors can require gradients, this one has dtype {source.dtype.name}")
+            raise worded(RuntimeError, "only floating-point tensors can require gradients, this one has dtype {.dtype.name}", source)
         storage_incref(source.storage)
         layout_incref(source.layout)
         if cls is Tensor:                 # tp_alloc would track it, and the free list expects untracked tensors
@@ -368,7 +368,7 @@ cdef class Tensor:
         escape("`in`")
         found = self == value
         if not isinstance(found, Tensor):
-            raise TypeError(f"a tensor holds numbers, so that {type(value).__name__} can't be in it")
+            raise worded(TypeError, "a tensor holds numbers, so that {} can't be in it", type(value).__name__)
         return bool(found.any())
 
     def __repr__(self):
@@ -396,8 +396,7 @@ cdef class Tensor:
 
     def __bool__(self):
         if self.layout.numel != 1:
-            raise RuntimeError(
-                f"the truth value of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
+            raise worded(RuntimeError, "the truth value of a tensor of shape {.shape} is ambiguous; use .any() or .all()", self)
         escape("bool()")
         return bool(self.item())
 
@@ -411,7 +410,7 @@ cdef class Tensor:
 
     def __index__(self):
         if self.dtype_ <= FLOAT64 or self.layout.numel != 1:
-            raise TypeError(f"only an integer tensor of one element can be an index, got {self.dtype.name} of shape {self.shape}")
+            raise worded(TypeError, "only an integer tensor of one element can be an index, got {0.dtype.name} of shape {0.shape}", self)
         escape("index()")
         return int(self.item())
 

@@ -24,7 +24,7 @@ from autograd_cy.engine.updates cimport CountedState
 from autograd_cy.kernels.gemm cimport bind_blas, gemm_run, needs_blas
 from autograd_cy.kernels.table cimport BLOCK, K, MAX_ARRAYS, AdamNumbers, Array, Link, Moments, Operand
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.graph.lowering import lower
 from autograd_cy.graph.program import CONSTANT, EXTERNAL, LOCAL
 from autograd_cy.kernels.table import routine_error
@@ -273,7 +273,7 @@ cdef class Instance:
     cdef Py_ssize_t known(self, Py_ssize_t index) except -1:
         """The index of a buffer."""
         if not 0 <= index < len(self.machine.buffers):
-            raise IndexError(f"an instance has {len(self.machine.buffers)} buffers, got {index}")
+            raise worded(IndexError, "an instance has {} buffers, got {}", len(self.machine.buffers), index)
         return index
 
     def bind_external(self, Py_ssize_t index, UntypedStorage owner):
@@ -299,7 +299,7 @@ cdef class Instance:
     def share(self, Py_ssize_t index, Instance other not None, Py_ssize_t there):
         """Let a buffer be what it is in another instance."""
         if other.storages[other.known(there)] == NULL:
-            raise ValueError(f"buffer {there} has no memory yet")
+            raise worded(ValueError, "buffer {} has no memory yet", there)
         self.take(self.known(index), other.storages[there], other.bases[there])
 
     def fresh(self, Py_ssize_t index, Py_ssize_t times=1):
@@ -325,7 +325,7 @@ cdef class Instance:
         if dims is not None:
             shape[0], strides[0], n = dims[0], step // itemsize_of(view.dtype), 1
         if len(view.shape) > MAX_NDIM:
-            raise ShapeError(f"a tensor has at most {MAX_NDIM} dimensions, got {len(view.shape)}")
+            raise worded(ShapeError, "a tensor has at most {} dimensions, got {}", MAX_NDIM, len(view.shape))
         for size, stride in zip(view.shape, view.strides, strict=True):
             shape[n], strides[n] = size, stride
             n += 1
@@ -396,7 +396,7 @@ cdef class Instance:
     def run_step(self, Py_ssize_t i):
         """Run one instruction."""
         if not 0 <= i < self.machine.n_steps:
-            raise IndexError(f"a program of {self.machine.n_steps} steps has no step {i}")
+            raise worded(IndexError, "a program of {} steps has no step {}", self.machine.n_steps, i)
         cdef Py_ssize_t bad = execute(self, &self.steps[i])
         if bad != -1:
             self.failure.step, self.failure.which = i, bad
@@ -447,12 +447,12 @@ cdef class Instance:
                 error.args = (error.args[0] + where, *error.args[1:])
             raise error
         if step.kind == OUTSIDE_UNIT:
-            raise RuntimeError(f"binary_cross_entropy: all inputs must lie between 0 and 1; for logits use "
-                               f"binary_cross_entropy_with_logits{where}")
+            raise worded(RuntimeError, "binary_cross_entropy: all inputs must lie between 0 and 1; for logits use "
+                                       "binary_cross_entropy_with_logits{}", where)
         for k in range(<int> step.ints[1]):
             size, value = step.ints[2 + k], (<long long*> step.p[1 + k])[bad]
             if not -size <= value < size:
-                raise IndexError(f"index: index {value} is out of range for a dim of size {size}{where}")
+                raise worded(IndexError, "index: index {} is out of range for a dim of size {}{}", value, size, where)
 
     cdef Py_ssize_t call(self, Step* step) noexcept:
         """Python at its place in the program; 0 where it raised."""

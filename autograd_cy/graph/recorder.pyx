@@ -26,7 +26,7 @@ from autograd_cy.kernels.table cimport (
 )
 
 from autograd_cy._libraries import DIRECTORY
-from autograd_cy.array.errors import CaptureError
+from autograd_cy.array.errors import CaptureError, worded
 from autograd_cy.graph.notes import LOOP_ATTRS, LOOP_BOOLS, LOOP_INPUTS, LOOP_NAMES, Block
 from autograd_cy.graph.program import CONSTANT, EXTERNAL, INPUT, LOCAL, Instruction, View
 
@@ -219,7 +219,7 @@ cdef class Notes:
         if block is None:
             if role != "r" or (numel != 1 and any([s for n, s in zip(shape, strides, strict=True) if n != 1])):
                 if numel:
-                    raise CaptureError(f"memory that belongs to no tensor is used at {place(user_line())}")
+                    raise worded(CaptureError, "memory that belongs to no tensor is used at {}", place(user_line()))
                 return make(View, (self.constant(b"", dtype).id, 0, dtype, shape, strides))
             block = self.constant(PyBytes_FromStringAndSize(data, itemsize_of(dtype)), dtype)
             return make(View, (block.id, 0, dtype, shape, strides))
@@ -607,7 +607,7 @@ cdef void note_update(const char* kernel, int dtype, Py_ssize_t n, char* p, cons
     cdef str name = (<bytes> kernel).decode()
     try:
         if r.pending_update is None:
-            raise CaptureError(f"{name} was called by something else than an optimiser at {place(user_line())}")
+            raise worded(CaptureError, "{} was called by something else than an optimiser at {}", name, place(user_line()))
         gradient = flat(r, g, dtype, (n,), "r")
         r.note(name, name, (updated(r, p, dtype, n), gradient, updated(r, first, dtype, n), updated(r, second, dtype, n),
                             updated(r, third, dtype, n)), "uruuu", (dtype, n, a, b, c), (), tuple(r.pending_update))
@@ -619,9 +619,9 @@ cdef void note_update(const char* kernel, int dtype, Py_ssize_t n, char* p, cons
 # ---- what is told with the interpreter at hand
 
 cdef int refuse(object what) except -1:
-    raise CaptureError(f"{what} brings a tensor's value to Python inside a captured step, where a replay could not follow what the "
-                       f"program then does with it; at {place(user_line())}. Return the tensor and look at it after the step, use "
-                       f"where() or ag.cond() for a choice, or ag.graph.wall() for code that must run at its place")
+    raise worded(CaptureError, "{} brings a tensor's value to Python inside a captured step, where a replay could not follow what the "
+                               "program then does with it; at {}. Return the tensor and look at it after the step, use where() or "
+                               "ag.cond() for a choice, or ag.graph.wall() for code that must run at its place", what, place(user_line()))
 
 
 cdef int on_escape(object what) except -1:
@@ -668,8 +668,8 @@ cdef int on_node(object node) except -1:
         active.went_back = True
         if (<Node> node).seq <= active.since:
             line = node_line(<Node> node) or "unknown line"
-            raise CaptureError(f"backward goes through a graph that was made before the captured call ({line}), "
-                               f"at {place(user_line())}: make the graph inside the step, or detach() what comes from outside")
+            raise worded(CaptureError, "backward goes through a graph that was made before the captured call ({}), at {}: make the graph "
+                                       "inside the step, or detach() what comes from outside", line, place(user_line()))
         text = node_line(<Node> node).rpartition(":")
         active.node_place = (text[0], int(text[2]), "the gradient") if text[0] else None
         active.node_frame = user_line()
