@@ -9,6 +9,7 @@ from operator import index as as_int
 
 import numpy as np
 
+from ..array.dtypes import int64
 from . import blocks, creation, joins, shape, windows
 from .blocks import interleave
 from .copies import show_as
@@ -129,7 +130,7 @@ def combinations(input, r=2, with_replacement=False):
         return creation.empty(0, dtype=input.dtype)
     n = input.shape[0]
     places = planned(_few_chosen, n, r, with_replacement) if r <= 4 and n <= 16 else _chosen(n, r, with_replacement)
-    return shape.reshape(index_select(input, 0, creation.tensor(places, dtype="int64")), (len(places) // r, r))
+    return shape.reshape(index_select(input, 0, creation.tensor(places, dtype=int64)), (len(places) // r, r))
 
 
 def _few_chosen(n, r, with_replacement):
