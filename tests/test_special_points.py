@@ -38,6 +38,7 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("leaky_relu at 0", lambda x: ag.nn.functional.leaky_relu(x, 0.1), [-1.0, 0.0, 1.0], [0.1, 0.1, 1]),
     ("elu at 0", lambda x: ag.nn.functional.elu(x), [0.0, 1.0, -INF], [1, 1, 0]),
     ("log_ndtr far out", ag.special.log_ndtr, [-1e8, -1e4, 40.0, INF], [1e8, 1e4 + 1e-4, 0, 0]),
+    ("pdist at distance 0", lambda x: ag.pdist(x), [[1.0, 2.0], [1.0, 2.0]], [[0, 0], [0, 0]]),
     ("gelu at 0", lambda x: ag.nn.functional.gelu(x), [0.0], [0.5]),
     ("silu at 0", lambda x: ag.nn.functional.silu(x), [0.0], [0.5]),
     ("abs at 0", lambda x: x.abs(), [-2.0, 0.0, -0.0, 2.0], [-1, 0, 0, 1]),
@@ -191,6 +192,7 @@ def test_one_input(name, f, values, right, dtype):
 
 
 TWO_INPUTS = [  # name, f, a, b, gradients
+    ("cdist at distance 0", lambda a, b: ag.cdist(a, b), [[3.0, 4.0]], [[3.0, 4.0], [0.0, 0.0]], [[0.6, 0.8]], [[0, 0], [-0.6, -0.8]]),
     ("maximum, ties", lambda a, b: ag.maximum(a, b), [1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [0.5, 0, 1], [0.5, 1, 0]),
     ("minimum, ties", lambda a, b: ag.minimum(a, b), [1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [0.5, 1, 0], [0.5, 0, 1]),
     ("clamp by a tensor, at the bound and at NaN", lambda a, b: ag.clamp(a, b), [1.0, 2.0, 3.0, NAN, 1.0], [2.0, 2.0, 2.0, 0.0, NAN],

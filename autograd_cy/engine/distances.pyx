@@ -30,7 +30,7 @@ cdef int DISTANCES = routine_of("distances.distances"), DISTANCES_BACK = routine
 # ---- distances
 
 cdef enum:
-    MANY = 25                 # rows from which Euclidean distances are made from a matrix product
+    MANY_ROWS = 25                 # rows from which Euclidean distances are made from a matrix product
 
 
 def cdist_row(a, b, double p, bint anyway):
@@ -43,7 +43,7 @@ def cdist_row(a, b, double p, bint anyway):
         return None
     x, y, n = a, b, a.ndim
     if x.dtype_ != y.dtype_ or x.dtype_ > FLOAT64 or n < 2 or y.layout.ndim != n or x.layout.dims[n - 1] != y.layout.dims[n - 1] \
-            or not anyway and p == 2 and (x.layout.dims[n - 2] > MANY or y.layout.dims[n - 2] > MANY):
+            or not anyway and p == 2 and (x.layout.dims[n - 2] > MANY_ROWS or y.layout.dims[n - 2] > MANY_ROWS):
         return None
     for i in range(n - 1):
         shape[i] = x.layout.dims[i]

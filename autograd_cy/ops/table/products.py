@@ -100,6 +100,8 @@ op("cdist", "a b", attrs="p", da=lambda g, a, b, y, p: total(_distance_slopes(g,
    special="distance 0: 0")
 op("pdist", "x", attrs="p", dx=lambda g, x, y, p: total(_distance_slopes(pair_matrix(g, x.shape[0]), x, x, pair_matrix(y, x.shape[0]), p), (1,), False),
    doc="p-norms of the differences of all pairs of rows", special="distance 0: 0")
+
+
 def _unit_gradient(g, x, y, dim, eps):
     size = sqrt(total(x * x, dim, True))
     larger = size > eps
