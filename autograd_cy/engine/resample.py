@@ -118,36 +118,44 @@ def upsample(input: Tensor, size=None, scale_factor=None, mode: str = "nearest",
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(..., C r r, H, W) as (..., C, H r, W r). RuntimeError where the channels can't be divided."""
-    r = upscale_factor
-    if input.ndim < 3:
-        raise ShapeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+def _shuffled(shape, r):
+    """(sizes of the parts, their new order, the new shape) of pixel_shuffle."""
+    if len(shape) < 3:
+        raise ShapeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)")
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
-    *lead, c, h, w = input.shape
+    *lead, c, h, w = shape
     if c % (r * r):
         raise ShapeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
                          f"input.size(-3)={c} is not divisible by {r * r}")
     n = len(lead)
-    parts = input.reshape(*lead, c // (r * r), r, r, h, w)
-    return parts.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r)
+    return (*lead, c // (r * r), r, r, h, w), (*range(n), n, n + 3, n + 1, n + 4, n + 2), (*lead, c // (r * r), h * r, w * r)
 
 
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(..., C, H r, W r) as (..., C r r, H, W): the reverse of pixel_shuffle. RuntimeError where the sizes can't be divided."""
-    r = downscale_factor
-    if input.ndim < 3:
-        raise ShapeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+def _unshuffled(shape, r):
+    """As _shuffled, of pixel_unshuffle."""
+    if len(shape) < 3:
+        raise ShapeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)")
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    *lead, c, h, w = input.shape
+    *lead, c, h, w = shape
     if h % r or w % r:
         raise ShapeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but sizes {h} and {w} are not "
                          f"divisible by {r}")
     n = len(lead)
-    parts = input.reshape(*lead, c, h // r, r, w // r, r)
-    return parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
+    return (*lead, c, h // r, r, w // r, r), (*range(n), n, n + 2, n + 4, n + 1, n + 3), (*lead, c * r * r, h // r, w // r)
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """(..., C r r, H, W) as (..., C, H r, W r). RuntimeError where the channels can't be divided."""
+    parts, order, size = planned(_shuffled, input.shape, upscale_factor)
+    return input.reshape(parts).permute(order).reshape(size)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """(..., C, H r, W r) as (..., C r r, H, W): the reverse of pixel_shuffle. RuntimeError where the sizes can't be divided."""
+    parts, order, size = planned(_unshuffled, input.shape, downscale_factor)
+    return input.reshape(parts).permute(order).reshape(size)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
