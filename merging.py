@@ -19,9 +19,9 @@ MERGED = {
         "modes", "node", "tensor", "operands", "record", "read_table", "routines", "dense", "dispatch", "inplace", "hooks", "gradients",
         "passes", "recursion", "backward"))],
     "autograd_cy._views": [f"autograd_cy.engine.{name}" for name in (
-        "arguments", "shape", "slices", "copies", "joins", "products", "updates")],
+        "arguments", "shape", "slices", "copies", "joins", "windows", "blocks", "products", "updates")],
     "autograd_cy._calls": [f"autograd_cy.engine.{name}" for name in (
-        "creation", "random", "rows", "clipping", "windows", "gather", "index_parts", "index", "blocks", "named_products")],
+        "creation", "random", "rows", "clipping", "gather", "index_parts", "index", "named_products")],
     "autograd_cy._reductions": ["autograd_cy.engine.reduce", "autograd_cy.engine.losses"],
     "autograd_cy._selections": [f"autograd_cy.engine.{name}" for name in ("choose", "scans", "sorting", "counts", "distances")],
     "autograd_cy._lapack": ["autograd_cy.kernels.lapack", "autograd_cy.kernels.spectral"],

@@ -32,16 +32,16 @@ from .engine.devices import (
 from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.function import custom_op
 from .engine.arrange import (
-    block_diag, broadcast_shapes, cartesian_prod, combinations, diagflat, diagonal_scatter, fliplr, flipud, repeat_interleave,
-    dsplit, hsplit, select_scatter, slice_scatter, tril_indices, triu_indices, vsplit,
+    broadcast_shapes, cartesian_prod, combinations, diagflat, fliplr, flipud, repeat_interleave,
+    dsplit, hsplit, tril_indices, triu_indices, vsplit,
 )
 from .engine.blocks import flip, roll, rot90, tile
 from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add, take_along_dim
 from .engine.index import index_put, index_put_, masked_scatter, masked_select, nonzero, put, take
 from .engine.indexing import index_reduce, scatter_reduce
 from .engine.joins import (
-    atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, cat, chunk, column_stack, dstack, hstack, meshgrid, split, stack, tensor_split,
-    unbind, vstack,
+    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors, cat, chunk, column_stack, dstack, hstack, meshgrid, split, stack,
+    tensor_split, unbind, vstack,
 )
 from .engine.making import (
     BoolTensor, ByteTensor, DoubleTensor, FloatTensor, IntTensor, LongTensor,
@@ -86,7 +86,9 @@ from .engine.tensor import Tensor
 from .engine.types import (
     can_cast, equal, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel, promote_types, result_type,
 )
-from .engine.windows import as_strided, diag, diag_embed, diagonal, tril, triu
+from .engine.windows import (
+    as_strided, diag, diag_embed, diagonal, diagonal_scatter, select_scatter, slice_scatter, tril, triu,
+)
 from .kernels.gemm import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"

@@ -154,6 +154,7 @@ from .engine.index import (
     nonzero as nonzero,
 )
 from .engine.joins import (
+    block_diag as block_diag,
     cat as cat,
     chunk as chunk,
     split as split,
@@ -361,19 +362,15 @@ from .engine.shape import movedim as _movedim
 from .engine.joins import vstack as _vstack
 
 from .engine.arrange import (
-    block_diag as block_diag,
     broadcast_shapes as broadcast_shapes,
     cartesian_prod as cartesian_prod,
     combinations as combinations,
     diagflat as diagflat,
-    diagonal_scatter as diagonal_scatter,
     dsplit as dsplit,
     fliplr as fliplr,
     flipud as flipud,
     hsplit as hsplit,
     repeat_interleave as repeat_interleave,
-    select_scatter as select_scatter,
-    slice_scatter as slice_scatter,
     tril_indices as tril_indices,
     triu_indices as triu_indices,
     vsplit as vsplit,
@@ -391,6 +388,9 @@ from .engine.joins import (
     vstack as vstack,
 )
 from .engine.windows import (
+    diagonal_scatter as diagonal_scatter,
+    select_scatter as select_scatter,
+    slice_scatter as slice_scatter,
     diag as diag,
     diag_embed as diag_embed,
     tril as tril,

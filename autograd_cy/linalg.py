@@ -10,9 +10,9 @@ from .engine.matrix_functions import (
     cond, diagonal, eig, eigvals, lstsq, lu, lu_solve, matrix_norm, matrix_power, matrix_rank, norm, pinv, tensorinv, tensorsolve,
     vector_norm,
 )
+from .engine.matrix_products import linalg_cross as cross
+from .engine.matrix_products import linalg_vander as vander
 from .engine.matrix_products import multi_dot, vecdot
-from .engine.named_products import linalg_cross as cross
-from .engine.named_products import linalg_vander as vander
 from .engine.products import matmul
 
 __all__ = [

@@ -4,11 +4,11 @@ Relies on the engine.
 """
 
 from .engine.choose import logit, polygamma
-from .engine.composed import multigammaln, spherical_bessel_j0
+from .engine.composed import multigammaln
 from .engine.elementwise import (
     airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, digamma, entr, erf, erfc, erfcx, erfinv, exp2, expm1, gammainc, gammaincc, i0, i0e,
     i1, i1e, log1p, log_ndtr, modified_bessel_k0, modified_bessel_k1, ndtr, ndtri, scaled_modified_bessel_k0, scaled_modified_bessel_k1,
-    round, sinc, xlog1py, xlogy, zeta,
+    round, sinc, spherical_bessel_j0, xlog1py, xlogy, zeta,
 )
 from .engine.elementwise import digamma as psi
 from .engine.elementwise import i0 as modified_bessel_i0

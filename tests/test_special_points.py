@@ -67,6 +67,7 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("trunc", lambda x: x.trunc(), [-1.0, 0.0, 1.5], [0, 0, 0]),
     ("i0e at 0", lambda x: ag.special.i0e(x), [0.0, -0.0], [0, 0]),
     ("entr at and below 0", lambda x: ag.special.entr(x), [-1.0, 0.0, -0.0], [0, 0, 0]),
+    ("spherical_bessel_j0", lambda x: ag.special.spherical_bessel_j0(x), [0.0, -0.0, INF], [0, 0, 0]),
     ("ndtri at 0 and 1", lambda x: ag.special.ndtri(x), [0.0, 0.5, 1.0], [INF, math.sqrt(2 * math.pi), INF]),
     ("nansum", lambda x: x.nansum(), [1.0, NAN, 2.0], [1, 0, 1]),
     ("cumprod with a zero", lambda x: x.cumprod(0), [2.0, 0.0, 3.0], [1, 8, 0]),

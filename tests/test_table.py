@@ -95,7 +95,6 @@ COMPOSED = {
     "argwhere",
     "ldexp",
     *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "einsum"),
-    "spherical_bessel_j0",
     "multigammaln",
     "float_power",
     *("angle", "frexp", "renorm", "gradient"),

@@ -38,3 +38,8 @@ class CaptureError(RuntimeError):
 
 class LinAlgError(RuntimeError):
     """A matrix without what was asked for: an inverse, a Cholesky factor; or a decomposition that did not converge."""
+
+
+def worded(kind, text, *values):
+    """The error whose text names values: "got {.shape}". (An f-string in Cython is four times the code.)"""
+    return kind(text.format(*values))

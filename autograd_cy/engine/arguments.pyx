@@ -9,7 +9,7 @@ from cpython.ref cimport Py_INCREF
 from autograd_cy.array.dtype cimport MAX_NDIM
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 
 
 cdef extern from *:
@@ -40,7 +40,7 @@ cdef extern from "Python.h":
 cdef int unmoved(unsigned long long before, str name) except -1:
     """That no tensor has been given other memory or another shape (by __index__, say) since `operators.exchanges` was `before`."""
     if operators.exchanges != before:
-        raise RuntimeError(f"{name}: an argument changed the memory or the shape of a tensor while it was read")
+        raise worded(RuntimeError, "{}: an argument changed the memory or the shape of a tensor while it was read", name)
     return 0
 
 
@@ -48,7 +48,7 @@ cdef Py_ssize_t integer(object value, str what, str name) except? -1:
     cdef unsigned long long before = operators.exchanges
     cdef Py_ssize_t made
     if not PyIndex_Check(value):
-        raise TypeError(f"{name}: {what} must be an integer, got {value!r}")
+        raise worded(TypeError, "{}: {} must be an integer, got {!r}", name, what, value)
     made = value
     unmoved(before, name)
     return made
@@ -66,7 +66,7 @@ cdef int axis_of(object dim, int ndim, str name) except -1:
     cdef Py_ssize_t axis = dim if PyLong_CheckExact(<PyObject*> dim) else integer(dim, "a dim", name)
     cdef int n = max(ndim, 1)
     if not -n <= axis < n:
-        raise IndexError(f"{name}: dim {axis} is out of range for a tensor of {ndim} dimensions")
+        raise worded(IndexError, "{}: dim {} is out of range for a tensor of {} dimensions", name, axis, ndim)
     return <int> (axis + n if axis < 0 else axis)
 
 
@@ -81,10 +81,10 @@ cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1:
         n = read_shape(dims, axes, name)
     for i in range(n):
         if not -most <= axes[i] < most:
-            raise IndexError(f"{name}: dim {axes[i]} is out of range for a tensor of {ndim} dimensions")
+            raise worded(IndexError, "{}: dim {} is out of range for a tensor of {} dimensions", name, axes[i], ndim)
         axes[i] += most if axes[i] < 0 else 0
         if seen >> axes[i] & 1:
-            raise ShapeError(f"{name}: dim {axes[i]} occurs twice in {dims}")
+            raise worded(ShapeError, "{}: dim {} occurs twice in {}", name, axes[i], dims)
         seen |= <unsigned long long> 1 << axes[i]
     return n
 
@@ -98,7 +98,7 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
         return n
     n = 0
     if len(shape) > MAX_NDIM:
-        raise ShapeError(f"{name}: a tensor has at most {MAX_NDIM} dimensions, got {len(shape)}")
+        raise worded(ShapeError, "{}: a tensor has at most {} dimensions, got {}", name, MAX_NDIM, len(shape))
     for size in shape:
         if n == MAX_NDIM:
             break
@@ -117,7 +117,7 @@ cdef object sizes_from(tuple args):
 
 cdef Tensor need_tensor(object x, str name):
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+        raise worded(TypeError, "{}: expected a Tensor, got {}", name, type(x).__name__)
     return x
 
 

@@ -1,4 +1,4 @@
-"""Shapes made of other shapes, where a few rows in Python will do: blocks on a diagonal, products, combinations, what writes to parts.
+"""Shapes made of other shapes, where a few rows in Python will do: products, combinations, triangles' places.
 
 Relies on shape, blocks, windows, joins and creation; every function is a few of their rows, so that gradients follow. methods.py makes
 methods of most, the package's front functions.
@@ -13,6 +13,7 @@ from . import blocks, creation, joins, shape, windows
 from .blocks import interleave
 from .copies import show_as
 from .gather import index_select
+from .rows import planned
 from .tensor import Tensor
 
 
@@ -107,30 +108,15 @@ def broadcast_shapes(*shapes):
     return tuple(made)
 
 
-def block_diag(*tensors):
-    """A matrix with the given matrices (vectors are rows) along its diagonal, zeros elsewhere."""
-    rows, width, start = [joins.atleast_2d(need_tensor(t, "block_diag")) for t in tensors], 0, 0
-    for part in rows:
-        if part.ndim > 2:
-            raise RuntimeError(f"block_diag: expected tensors of at most 2 dimensions, got shapes {', '.join(str(b.shape) for b in rows)}")
-        width += part.shape[1]
-    if not rows:
-        return creation.empty(1, 0)
-    for i, part in enumerate(rows):
-        end = start + part.shape[1]
-        rows[i] = blocks.pad(part, (start, width - end))
-        start = end
-    return joins.cat(rows, 0)
-
-
 def cartesian_prod(*tensors):
     """All choices of one element of each tensor (of one dimension), as rows."""
     for t in tensors:
-        if need_tensor(t, "cartesian_prod").ndim != 1:
+        if not isinstance(t, Tensor) or t.ndim != 1:
+            need_tensor(t, "cartesian_prod")
             raise RuntimeError("cartesian_prod: expected tensors of one dimension")
     if len(tensors) == 1:
         return tensors[0]
-    return joins.stack([shape.reshape(g, -1) for g in joins.meshgrid(*tensors)], 1)
+    return shape.reshape(joins.stack(joins.meshgrid(*tensors), -1), (-1, len(tensors)))
 
 
 def combinations(input, r=2, with_replacement=False):
@@ -141,9 +127,20 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"combinations: expected a number that is not negative, got {r}")
     if r == 0:
         return creation.empty(0, dtype=input.dtype)
+    n = input.shape[0]
+    places = planned(_few_chosen, n, r, with_replacement) if r <= 4 and n <= 16 else _chosen(n, r, with_replacement)
+    return shape.reshape(index_select(input, 0, creation.tensor(places, dtype="int64")), (len(places) // r, r))
+
+
+def _few_chosen(n, r, with_replacement):
+    """In a list, which becomes a tensor sooner than an array."""
+    return _chosen(n, r, with_replacement).tolist()
+
+
+def _chosen(n, r, with_replacement):
+    """The places of all choices of r from n, one after the other."""
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1)
-    return shape.reshape(index_select(input, 0, creation.tensor(places)), (len(places) // r, r))
+    return np.array(list(choose(range(n), r)), np.int64).reshape(-1)
 
 
 # ---- cut
@@ -179,25 +176,6 @@ def output_shapes(attrs, shape):
 def diagflat(input, offset=0):
     """The matrix with all elements of input on a diagonal."""
     return windows.diag_embed(shape.reshape(input, -1), offset)
-
-
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    """input with src on its diagonal."""
-    return windows.replaced(input, src, lambda out: windows.diagonal(out, offset, dim1, dim2), "diagonal_scatter")
-
-
-def select_scatter(input, src, dim, index):
-    """input with src as its slice at index of dim."""
-    return windows.replaced(input, src, lambda out: shape.select(out, dim, index), "select_scatter")
-
-
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
-    """input with src as its slices start:end:step of dim."""
-    if step < 1:
-        raise RuntimeError(f"slice_scatter: step must be at least 1, got {step}")
-    axis = dim if dim == 0 and isinstance(input, Tensor) else _axis(dim, need_tensor(input, "slice_scatter").ndim, "slice_scatter")
-    index = (slice(None),) * axis + (slice(start, end, step),)
-    return windows.replaced(input, src, lambda out: out[index], "slice_scatter")
 
 
 def tril_(self, diagonal=0):

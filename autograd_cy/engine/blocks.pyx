@@ -15,14 +15,13 @@ from autograd_cy.engine.arguments cimport axis_of, integer, make_quick, need_ten
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.node cimport EDGE_WORDS, Node
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport Operand_, read_operand, write_number
+from autograd_cy.engine.operands cimport Operand_, contiguous_of, read_operand, write_number
 from autograd_cy.engine.record cimport wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport copy_block, made, made_of, narrowed, reshape_to, transposed
-from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.creation import full
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.shape import clone
 
 cdef extern from "Python.h":
@@ -78,7 +77,7 @@ def rot90(input, k=1, dims=(0, 1)):
     cdef Py_ssize_t turns = k
     turns = (turns % 4 + 4) % 4
     if x.layout.ndim < 2 or read_dims(dims, x.layout.ndim, axes, "rot90") != 2:
-        raise RuntimeError(f"rot90: expected 2 dims of a tensor of at least 2 dimensions, got {dims} and shape {x.shape}")
+        raise worded(RuntimeError, "rot90: expected 2 dims of a tensor of at least 2 dimensions, got {} and shape {.shape}", dims, x)
     if turns == 0:
         return clone(x)
     if turns == 2:
@@ -86,8 +85,8 @@ def rot90(input, k=1, dims=(0, 1)):
     return transposed(flip_dims(x, 1, axes + (turns == 1)), <int> axes[0], <int> axes[1])
 
 
-cdef object rolled(Tensor x, const Py_ssize_t* shifts):
-    """x moved along every axis by a number from 0 on that is smaller than its size (or 0)."""
+cdef Tensor moved_around(Tensor x, const Py_ssize_t* shifts):
+    """x moved along every axis by a number from 0 on that is smaller than its size (or 0); no history."""
     cdef Tensor out = made(x.layout.ndim, x.layout.dims, x.dtype_)
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int axes[MAX_NDIM]
@@ -111,7 +110,17 @@ cdef object rolled(Tensor x, const Py_ssize_t* shifts):
                     dims[axes[i]] = x.layout.dims[axes[i]] - shift
                     to += shift * strides_of(out.layout)[axes[i]]
             copy_block(out, to, x, start, x.layout.ndim, dims, strides_of(out.layout), strides_of(x.layout))
-    return made_of(x, out, ROLL, x.layout.ndim, shifts)
+    return out
+
+
+cdef object rolled(Tensor x, int n, const Py_ssize_t* shifts):
+    """The row itself: along every axis, or, with one shift for other than one axis, as if there were one."""
+    cdef Tensor out
+    if n == x.layout.ndim:
+        return made_of(x, moved_around(x, shifts), ROLL, n, shifts)
+    out = own(contiguous_of(x))
+    out = moved_around(own(tensor_alias(out, layout_contiguous(1, &x.layout.numel), out.data)), shifts)
+    return made_of(x, own(tensor_alias(out, layout_contiguous(x.layout.ndim, x.layout.dims), out.data)), ROLL, 1, shifts)
 
 
 def roll(input, shifts, dims=None):
@@ -119,7 +128,7 @@ def roll(input, shifts, dims=None):
 
     Raises IndexError for dims out of range, RuntimeError where shifts and dims are not as many.
     """
-    cdef Tensor x = need_tensor(input, "roll"), flat
+    cdef Tensor x = need_tensor(input, "roll")
     cdef Py_ssize_t by[MAX_NDIM]
     cdef Py_ssize_t moves[MAX_NDIM]
     cdef Py_ssize_t size
@@ -133,12 +142,11 @@ def roll(input, shifts, dims=None):
     if dims is not None:
         named = read_shape((dims,) if PyIndex_Check(dims) else dims, places, "roll")
     if not named and n == 1:
-        flat = reshape_to(x, 1, &x.layout.numel)
         size = x.layout.numel
         moves[0] = ((by[0] % size) + size) % size if size else 0
-        return reshape_to(rolled(flat, moves), x.layout.ndim, x.layout.dims)
+        return rolled(x, 1, moves)
     if named != n:
-        raise RuntimeError(f"roll: shifts {shifts} and dims {dims} must be as many")
+        raise worded(RuntimeError, "roll: shifts {} and dims {} must be as many", shifts, dims)
     for i in range(x.layout.ndim):
         moves[i] = 0
     for i in range(n):
@@ -146,7 +154,7 @@ def roll(input, shifts, dims=None):
         size = x.layout.dims[axis] if x.layout.ndim else 0
         if size:
             moves[axis] = ((moves[axis] + by[i] % size) % size + size) % size
-    return rolled(x, moves) if x.layout.ndim else clone(x)          # without dims, the rule's shifts would say "flattened"
+    return rolled(x, x.layout.ndim, moves)
 
 
 # ---- repeated
@@ -192,8 +200,8 @@ cdef object repeat_by(object input, object given, bint tiles, str name):
     result = tiled(x, n, counts) if tiles else copied_over(x, n, counts)
     if result is not None:
         return result
-    raise ShapeError(f"{name}: expected numbers from 0 on, one for each dimension of shape {x.shape}, and a result of less than 2 ** 58 "
-                     f"elements, got {tuple(given)}")
+    raise worded(ShapeError, "{}: expected numbers from 0 on, one for each dimension of shape {.shape}, and a result of less than 2 ** "
+                             "58 elements, got {}", name, x, tuple(given))
 
 
 def repeat(input, *repeats):
@@ -232,9 +240,9 @@ def interleave(input, Py_ssize_t count, dim):
     if dim is None or x.layout.ndim == 0:
         x = reshape_to(x, 1, &x.layout.numel)
     if count < 0:
-        raise RuntimeError(f"repeat_interleave: repeats must not be negative, got {count}")
+        raise worded(RuntimeError, "repeat_interleave: repeats must not be negative, got {}", count)
     if count > MOST // max(x.layout.dims[axis], 1) or x.layout.ndim == MAX_NDIM:
-        raise ShapeError(f"repeat_interleave: {count} times dim {axis} of shape {x.shape} is more than a tensor can hold")
+        raise worded(ShapeError, "repeat_interleave: {} times dim {} of shape {.shape} is more than a tensor can hold", count, axis, x)
     for i in range(x.layout.ndim):
         shape[i] = x.layout.dims[i] * (count if i == axis else 1)
     out = made(x.layout.ndim, shape, x.dtype_)
@@ -291,14 +299,16 @@ cdef object pad_by(Tensor x, const Py_ssize_t* pads, object value):
     for i in range(ndim):
         before, after = pads[2 * i], pads[2 * i + 1]
         if not -MOST < before < MOST or not -MOST < after < MOST:
-            raise ShapeError(f"pad: {before} and {after} elements around dim {i} of shape {x.shape} are more than a tensor can hold")
+            raise worded(ShapeError, "pad: {} and {} elements around dim {} of shape {.shape} are more than a tensor can hold",
+                                     before, after, i, x)
         dims[i] = x.layout.dims[i] + min(before, 0) + min(after, 0)
         shape[i] = x.layout.dims[i] + before + after
         if dims[i] < 0:
-            raise RuntimeError(f"pad: {before} and {after} leave less than nothing of dim {i} of shape {x.shape}")
+            raise worded(RuntimeError, "pad: {} and {} leave less than nothing of dim {} of shape {.shape}", before, after, i, x)
         filled = filled and before <= 0 and after <= 0
     out = made(ndim, shape, x.dtype_)
     if not filled and set_all(out, value):
+        from autograd_cy.engine.creation import full
         out = full(out.shape, value, dtype=x.dtype)
     if wants_grad(x):
         number = value
@@ -353,20 +363,22 @@ cdef object with_border(Tensor x, int axis, Py_ssize_t before, Py_ssize_t after,
     cdef Py_ssize_t left = size + min(before, 0) + min(after, 0)
     cdef Py_ssize_t cut = max(-before, 0)
     if left < 0 or before < -size or after < -size:
-        raise RuntimeError(f"pad: {before} and {after} leave less than nothing of dim {axis} of shape {x.shape}")
+        raise worded(RuntimeError, "pad: {} and {} leave less than nothing of dim {} of shape {.shape}", before, after, axis, x)
     if mode == "circular":
         if left < size:
             x = narrowed(x, axis, cut, left)
         if most > left:
-            raise RuntimeError(f"pad: circular needs padding up to the size {left} of dim {axis} of shape {x.shape}, "
-                               f"got {before} and {after}")
+            raise worded(RuntimeError, "pad: circular needs padding up to the size {} of dim {} of shape {.shape}, got {} and {}",
+                                       left, axis, x, before, after)
         return bordered(x, axis, max(before, 0), max(after, 0), 2) if most > 0 else x
     if mode == "reflect" and most >= size:
-        raise RuntimeError(f"pad: reflect needs padding below the size {size} of dim {axis} of shape {x.shape}, got {before} and {after}")
+        raise worded(RuntimeError, "pad: reflect needs padding below the size {} of dim {} of shape {.shape}, got {} and {}",
+                                   size, axis, x, before, after)
     if most > 0 and size == 0:
-        raise RuntimeError(f"pad: replicate needs elements along dim {axis} of shape {x.shape}")
+        raise worded(RuntimeError, "pad: replicate needs elements along dim {} of shape {.shape}", axis, x)
     if most > MOST - size:
-        raise ShapeError(f"pad: {before} and {after} elements around dim {axis} of shape {x.shape} are more than a tensor can hold")
+        raise worded(ShapeError, "pad: {} and {} elements around dim {} of shape {.shape} are more than a tensor can hold",
+                                 before, after, axis, x)
     if most > 0:
         x = bordered(x, axis, max(before, 0), max(after, 0), mode == "replicate")
     return narrowed(x, axis, cut, size + before + after) if min(before, after) < 0 else x
@@ -385,7 +397,7 @@ def pad(input, pad, str mode="constant", value=None):
     cdef int n = <int> len(given), ndim = x.layout.ndim
     cdef int i
     if n % 2 or n > 2 * ndim:
-        raise RuntimeError(f"pad: expected an even number of at most {2 * ndim} numbers for shape {x.shape}, got {given}")
+        raise worded(RuntimeError, "pad: expected an even number of at most {} numbers for shape {.shape}, got {}", 2 * ndim, x, given)
     for i in range(2 * ndim):
         numbers[i] = 0
     for i in range(n):
@@ -393,9 +405,9 @@ def pad(input, pad, str mode="constant", value=None):
     if mode == "constant":
         return pad_by(x, numbers, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
-        raise NotImplementedError(f"pad: mode must be constant, reflect, replicate or circular, got {mode!r}")
+        raise worded(NotImplementedError, "pad: mode must be constant, reflect, replicate or circular, got {!r}", mode)
     if value:
-        raise ValueError(f"pad: mode {mode!r} takes no value, got {value}")
+        raise worded(ValueError, "pad: mode {!r} takes no value, got {}", mode, value)
     out = x
     for i in range(ndim - 1, ndim - 1 - n // 2, -1):
         out = with_border(out, i, numbers[2 * i], numbers[2 * i + 1], mode)
@@ -419,13 +431,13 @@ cdef int turned_backward(Node node, PyObject** grads, PyObject** result) except 
     for i in range(n):
         back[i] = ints[i]
         if node.opcode == ROLL and ints[i]:
-            back[i] = shape.dims[i] - ints[i]
+            back[i] = (shape.dims[i] if n == shape.ndim else shape.numel) - ints[i]
         elif node.opcode == PAD:
             back[i] = -ints[i]
     if node.opcode == FLIP:
         out = flip_dims(g, n, back)
     elif node.opcode == ROLL:
-        out = rolled(g, back)
+        out = rolled(g, n, back)
     else:
         out = pad_by(g, back, 0)
     Py_INCREF(out)

@@ -20,7 +20,7 @@ from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, is_tensor
 
 from autograd_cy.array.dtypes import DTYPES
-from autograd_cy.array.errors import ArgumentError
+from autograd_cy.array.errors import ArgumentError, worded
 from autograd_cy.engine import elementwise as rows
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.shape import convert
@@ -31,7 +31,7 @@ cdef int POLYGAMMA = row_number("polygamma"), TRIGAMMA = row_number("trigamma"),
 cdef int CLAMP_TENSOR = row_number("clamp_tensor")
 cdef int ADDCMUL = row_number("addcmul")
 cdef object LOWEST = -INFINITY, HIGHEST = INFINITY, ONE = 1.0, UNIT = 1
-cdef Py_ssize_t MANY = 4096
+cdef Py_ssize_t ONE_PASS = 4096         # elements from which one loop with a block of ones is faster than two loops
 cdef int HARDTANH = row_number("hardtanh"), GELU = row_number("gelu"), GELU_TANH = row_number("gelu_tanh")
 cdef int NORMAL_CDF = row_number("normal_cdf"), ROUND = row_number("round")
 cdef extern from "float.h":
@@ -62,7 +62,7 @@ cdef object summed(int opcode, object input, object other, object alpha, bint in
     if alpha is not UNIT:
         if (type(alpha) is float or type(alpha) is int) and is_tensor(args[0]) and is_tensor(args[1]):
             x, y = <Tensor> input, <Tensor> other
-            if (x.layout.numel >= MANY and x.dtype_ <= FLOAT64 and y.dtype_ == x.dtype_ and x.layout.flags & DENSE
+            if (x.layout.numel >= ONE_PASS and x.dtype_ <= FLOAT64 and y.dtype_ == x.dtype_ and x.layout.flags & DENSE
                     and same_shape(x.layout, y.layout) and not any_wants_grad(2, args)):
                 factor = alpha if opcode == ADD else -alpha
                 return own(inplace_with(ADDCMUL, 3, args, &factor) if in_place else elementwise(ADDCMUL, 3, args, &factor, NO_REDUCTION))
@@ -106,11 +106,11 @@ cdef object chosen(object condition, object a, object b):
     """The row `where`."""
     cdef PyObject* args[3]
     if not is_tensor(<PyObject*> condition):
-        raise TypeError(f"where: the condition must be a bool tensor, got {type(condition).__name__}")
+        raise worded(TypeError, "where: the condition must be a bool tensor, got {}", type(condition).__name__)
     args[0], args[1], args[2] = <PyObject*> condition, <PyObject*> a, <PyObject*> b
     result = own(elementwise(WHERE, 3, args, NULL, NO_REDUCTION))
     if result is NotImplemented:
-        raise TypeError(f"where: expected tensors or numbers, got {type(a).__name__} and {type(b).__name__}")
+        raise worded(TypeError, "where: expected tensors or numbers, got {} and {}", type(a).__name__, type(b).__name__)
     return result
 
 
@@ -155,7 +155,7 @@ cdef bint whole_bounds(Tensor t, object low, object high, double* bounds) except
 
 cdef int check_bounds(object low, object high, str name) except -1:
     if low is None and high is None:
-        raise ArgumentError(f"{name}: at least one of min and max must be given")
+        raise worded(ArgumentError, "{}: at least one of min and max must be given", name)
     return 0
 
 
@@ -258,7 +258,7 @@ def gelu(input, approximate="none"):
         return own(unary(GELU, <PyObject*> input))
     if approximate == "tanh":
         return own(unary(GELU_TANH, <PyObject*> input))
-    raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
+    raise worded(RuntimeError, "approximate argument must be either none or tanh, got {!r}.", approximate)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -266,11 +266,11 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     cdef double bounds[2]
     bounds[0], bounds[1] = min_val, max_val
     if bounds[0] > bounds[1]:
-        raise ValueError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
+        raise worded(ValueError, "hardtanh: min_val cannot be greater than max_val, got {} and {}", min_val, max_val)
     if need_tensor(input, "hardtanh").dtype_ <= FLOAT64:
         return with_attrs(HARDTANH, input, bounds, inplace)
     if input.dtype.name == "bool" or input.dtype.name == "uint8" and bounds[0] < 0:
-        raise RuntimeError(f"hardtanh: not defined for {input.dtype} with these limits")
+        raise worded(RuntimeError, "hardtanh: not defined for {.dtype} with these limits", input)
     return (clamp_ if inplace else clamp)(input, int(min_val), int(max_val))
 
 
@@ -286,12 +286,12 @@ def prelu(input, weight):
     cdef Tensor x = need_tensor(input, "prelu"), w = need_tensor(weight, "prelu")
     cdef Py_ssize_t count = w.layout.numel, channels = x.layout.dims[1] if x.layout.ndim > 1 else 1
     if w.layout.ndim > 1:
-        raise RuntimeError(f"prelu: expected weight to have 0 or 1 dimensions, but got shape {weight.shape}")
+        raise worded(RuntimeError, "prelu: expected weight to have 0 or 1 dimensions, but got shape {.shape}", weight)
     if count == 1:
         return prelu_row(input, weight if w.layout.ndim <= x.layout.ndim else weight.reshape(()))
     if count != channels:
-        raise RuntimeError("prelu: Mismatch of parameter numbers and input channel size. "
-                           f"Found parameter numbers = {count} and channel size = {channels}")
+        raise worded(RuntimeError, "prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = {} and "
+                                   "channel size = {}", count, channels)
     return prelu_row(input, weight.reshape((1, count) + (1,) * (input.ndim - 2)))
 
 
@@ -305,11 +305,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     cdef PyObject* args[2]
     cdef double attrs[3]
     if not is_tensor(<PyObject*> input) or not is_tensor(<PyObject*> other):
-        raise TypeError(f"isclose: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
+        raise worded(TypeError, "isclose: expected two tensors, got {} and {}", type(input).__name__, type(other).__name__)
     if (<Tensor> input).dtype_ != (<Tensor> other).dtype_:
-        raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}")
+        raise worded(RuntimeError, "isclose: {.dtype} did not match {.dtype}", input, other)
     if rtol < 0 or atol < 0:
-        raise RuntimeError(f"isclose: rtol and atol must be greater than or equal to zero, got {rtol} and {atol}")
+        raise worded(RuntimeError, "isclose: rtol and atol must be greater than or equal to zero, got {} and {}", rtol, atol)
     if (<Tensor> input).dtype_ > FLOAT64:
         equal = rows.eq(input, other)
         return equal | isclose(input.double(), other.double(), rtol, atol) if rtol or atol else equal

@@ -54,13 +54,14 @@ def multigammaln(input: Tensor, p: int) -> Tensor:
     """
     if not isinstance(p, int) or not 1 <= p <= 1 << 16:
         raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, and at most {1 << 16}, got {p}")
+    constant = p * (p - 1) / 4 * LOG_PI
+    if p <= 8:
+        total = elementwise.lgamma(input)
+        for k in range(1, p):
+            total = total + elementwise.lgamma(input - k / 2)
+        return total + constant
     terms = input.unsqueeze(-1) - arange(p, dtype=input.dtype if input.is_floating_point() else None) / 2
-    return elementwise.lgamma(terms).sum(-1) + p * (p - 1) / 4 * LOG_PI
-
-
-def spherical_bessel_j0(x: Tensor) -> Tensor:
-    """sin(x) / x, 1 at x = 0."""
-    return elementwise.sinc(x * (1 / PI))
+    return elementwise.lgamma(terms).sum(-1) + constant
 
 
 def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
@@ -231,6 +232,6 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 
 __all__ = [
     "allclose", "angle", "clamp_max_", "clamp_min_", "dist", "fill_diagonal_", "float_power", "frexp", "gcd", "gradient", "isreal",
-    "lcm", "ldexp", "ldexp_", "multigammaln", "positive", "real", "renorm", "rsub", "spherical_bessel_j0", "sum_to_size",
+    "lcm", "ldexp", "ldexp_", "multigammaln", "positive", "real", "renorm", "rsub", "sum_to_size",
     "unravel_index",
 ]

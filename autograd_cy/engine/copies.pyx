@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
-    OVERLAPPING, Layout, layout_decref, layout_dense_like, layout_expand, layout_incref, same_layout, strides_of,
+    OVERLAPPING, Layout, layout_decref, layout_expand, layout_incref, same_layout, strides_of,
 )
 from autograd_cy.array.storage cimport (
     CAPTURED, Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
@@ -18,7 +18,7 @@ from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport SAVED_FLOAT, Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport (
-    Operand_, as_operand_tensor, copy_into, copy_of, default_dtype, read_operand, write_number,
+    Operand_, as_operand_tensor, copy_into, default_dtype, read_operand, write_number,
 )
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
@@ -26,7 +26,7 @@ from autograd_cy.engine.tensor cimport RETAINS_GRAD, Tensor, is_tensor, operator
 from autograd_cy.kernels.table cimport K, escape, recording
 
 from autograd_cy.array.dtypes import DType, as_dtype
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.shape import clone, convert, slice_axes
 
 cdef int COPY = row_number("copy")
@@ -102,14 +102,14 @@ def copy_(x, source, non_blocking=False):
     if v.layout != a.layout:
         layout = layout_expand(v.layout, a.layout.ndim, a.layout.dims)
         if layout == NULL:
-            raise ShapeError(f"copy_: a source of shape {v.shape} does not broadcast to the tensor's shape {a.shape}")
+            raise worded(ShapeError, "copy_: a source of shape {.shape} does not broadcast to the tensor's shape {.shape}", v, a)
         layout_decref(layout)
     refuse_inplace(a, "copy_")
     recorded = (wants_grad(v) or wants_grad(a)) and a.dtype_ <= 1 and grad_enabled()
     if v is a:
         return x
     if v.storage == a.storage:
-        src = own(copy_like(v))
+        src = copied_as_clone(v)
     copy_into(a, src)
     a.storage.version += 1
     if recorded:
@@ -118,13 +118,6 @@ def copy_(x, source, non_blocking=False):
         remember_line(<Node> node)
         rewrite_history(a, node)
     return x
-
-
-cdef PyObject* copy_like(Tensor v) except NULL:
-    cdef Layout* layout = layout_dense_like(v.layout)
-    cdef PyObject* o = copy_of(v, layout)
-    layout_decref(layout)
-    return o
 
 
 cdef bint may_copy_instead(Tensor self, Tensor value):
@@ -140,7 +133,7 @@ def set_data(Tensor self, Tensor value):
     """Let the tensor show the memory of `value`: `x.data = value`. Shape and dtype may change only without a history."""
     cdef PyObject* base
     if value.dtype_ != self.dtype_ and (self.grad_ != NULL or (self.needs_grad and value.dtype_ > FLOAT64)):
-        raise RuntimeError(f"data: expected dtype {self.dtype.name}, got {value.dtype.name}")
+        raise worded(RuntimeError, "data: expected dtype {.dtype.name}, got {.dtype.name}", self, value)
     if self.node != NULL:
         raise RuntimeError("data: only the memory of leaf tensors can be exchanged")
     if recording():
@@ -183,7 +176,7 @@ def show_as(Tensor x, Tensor view, str name):
     escape(name + "()")
     refuse_inplace(x, name)
     if view.node == NULL and x.node != NULL:
-        raise RuntimeError(f"{name}: a tensor with a history needs recording switched on")
+        raise worded(RuntimeError, "{}: a tensor with a history needs recording switched on", name)
     operators.exchanges += 1
     layout_incref(view.layout)
     layout_decref(x.layout)
@@ -224,7 +217,7 @@ def to(self, *args, dtype=None, copy=False, **ignored):
         elif arg is None or isinstance(arg, bool) or isinstance(arg, str) and arg.partition(":")[0] == "cpu":    # a bool: non_blocking
             continue
         elif isinstance(arg, str) and arg.partition(":")[0] in ("cuda", "mps", "xpu", "meta"):
-            raise RuntimeError(f"to: autograd_cy computes on the CPU only, got {arg!r}")
+            raise worded(RuntimeError, "to: autograd_cy computes on the CPU only, got {!r}", arg)
         else:
             dtype = as_dtype(arg)
     out = self if dtype is None else convert(self, dtype)

@@ -1,9 +1,10 @@
-# Counts and distinct values: bincount, histc, isin, unique; differences of neighbours and areas.
+# Counts and distinct values: bincount, histc, isin, unique; and differences of neighbours.
 #
 # Relies on array, sorting, shape, the routines of kernels/counting. statistics.py has the rest of them, and the names.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from libc.math cimport INFINITY
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
@@ -13,19 +14,14 @@ from autograd_cy.engine.arguments cimport axis_of, integer
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport contiguous_of, converted, copy_into, promote
+from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_into, copy_of, promote
 from autograd_cy.engine.reduce cimport input_of
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport made_of, narrowed, zeros_of
+from autograd_cy.engine.shape cimport made_of, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport ADD, SUB, Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_MAX, REDUCE_MIN, escape
 
-from autograd_cy.array.errors import DTypeError, ShapeError
-from autograd_cy.engine.creation import as_tensor
-from autograd_cy.engine.joins import cat
-from autograd_cy.engine.reduce import sum
-from autograd_cy.engine.scans import cumsum
-from autograd_cy.engine.shape import convert
+from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.sorting import sort, sorted_values
 
 cdef int NE = row_number("ne"), NEIGHBOURS = row_number("neighbours")
@@ -57,12 +53,12 @@ def bincount(input, weights=None, minlength=0):
     cdef long long largest
     cdef PyObject* tensors[3]
     if x.dtype_ <= FLOAT64 or x.dtype_ == BOOL:
-        raise DTypeError(f"bincount: expected integers, got {x.dtype.name}")
+        raise worded(DTypeError, "bincount: expected integers, got {.dtype.name}", x)
     if size < 0:
-        raise ShapeError(f"bincount: minlength should be >= 0, got {size}")
+        raise worded(ShapeError, "bincount: minlength should be >= 0, got {}", minlength)
     if x.layout.ndim != 1 or w is not None and not same_shape(w.layout, x.layout):
-        raise ShapeError(f"bincount: expected a 1-d tensor and weights of its shape, got shapes {x.shape} and "
-                         f"{None if w is None else w.shape}")
+        raise worded(ShapeError, "bincount: expected a 1-d tensor and weights of its shape, got shapes {.shape} and {.shape}", x,
+                     x if w is None else w)
     escape("bincount()")
     x = own(contiguous_of(own(converted(x, INT64))))
     if x.layout.numel:
@@ -85,17 +81,27 @@ cdef double extreme_of(Tensor x, int kind) except? -1:
     return wide if x.dtype_ == FLOAT64 else (<float*> &wide)[0]
 
 
-def range_of(Tensor x, double low, double high, str name):
+cdef int find_range(Tensor x, double* ends) except -1:
     """The ends of a histogram: as given, or, if both are equal, of the data; apart in any case."""
-    if not low <= high:
-        raise ShapeError(f"{name}: max must be larger than min, got {low} and {high}")
-    if low == high and not x.layout.numel:
-        return low, low + 1
-    if low == high:
-        low, high = extreme_of(x, REDUCE_MIN), extreme_of(x, REDUCE_MAX)
-    if not high - low < float("inf"):
-        raise ShapeError(f"{name}: range of [{low}, {high}] is not finite")
-    return (low - 1, high + 1) if low == high else (low, high)
+    cdef int k
+    if ends[0] == ends[1] and x.layout.numel:
+        for k in range(2):
+            ends[k] = extreme_of(x, REDUCE_MAX if k else REDUCE_MIN)
+        if ends[0] == ends[1]:
+            ends[0] -= 1
+            ends[1] += 1
+    elif ends[0] == ends[1]:
+        ends[1] += 1
+    if not 0 < ends[1] - ends[0] < INFINITY:
+        raise ShapeError("histc: the range is not finite, or max is not larger than min")
+    return 0
+
+
+def range_of(Tensor x, double low, double high):
+    """The same for histogram."""
+    cdef double[2] ends = [low, high]
+    find_range(x, ends)
+    return ends[0], ends[1]
 
 
 def histc(input, bins=100, double min=0, double max=0):
@@ -106,13 +112,12 @@ def histc(input, bins=100, double min=0, double max=0):
     cdef PyObject* tensors[4]
     cdef double ends[2]
     if x.dtype_ > FLOAT64:
-        raise DTypeError(f"histc: expected a floating-point tensor, got {x.dtype.name}")
+        raise worded(DTypeError, "histc: expected a floating-point tensor, got {.dtype.name}", x)
     if count <= 0:
-        raise ShapeError(f"histc: bins must be > 0, got {count}")
+        raise worded(ShapeError, "histc: bins must be > 0, got {}", bins)
     x = flat(x)
     ends[0], ends[1] = min, max
-    if not (min < max and max - min < float("inf")):
-        ends[0], ends[1] = range_of(x, min, max, "histc")
+    find_range(x, ends)
     out = vector(count, x.dtype_)
     tensors[0], tensors[1], tensors[2], tensors[3] = <PyObject*> out, <PyObject*> x, NULL, NULL
     run_routine(HISTOGRAM, tensors, 1, &kind, 2, ends)
@@ -126,8 +131,9 @@ def isin(elements, test_elements, *, bint assume_unique=False, bint invert=False
     cdef Py_ssize_t inverted = invert
     cdef int dtype
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
-        raise TypeError(f"isin: expected a Tensor, got {type(elements).__name__} and {type(test_elements).__name__}")
-    a, b = as_tensor(elements), as_tensor(test_elements)
+        raise worded(TypeError, "isin: expected a Tensor, got {.__class__.__name__} and {.__class__.__name__}", elements, test_elements)
+    a = own(as_operand_tensor(<PyObject*> elements, (<Tensor> test_elements).dtype_ if isinstance(test_elements, Tensor) else INT64))
+    b = own(as_operand_tensor(<PyObject*> test_elements, a.dtype_))
     dtype = promote(a.dtype_, b.dtype_)
     a = own(contiguous_of(own(converted(a, dtype))))
     b = flat(own(converted(b, dtype)))
@@ -166,7 +172,8 @@ cdef object distinct(object input, bint inverse, bint counts, object dim, bint o
         return unique_slices(x.detach(), dim, inverse, counts, ordered, name)
     a, n = flat(x), x.layout.numel
     if ordered and inverse:
-        a, order = sort(a)
+        made = sort(a)
+        a, order = made[0], made[1]
     elif ordered:
         a = sorted_values(a)
     values = a if ordered else vector(n, x.dtype_)
@@ -183,26 +190,34 @@ cdef object distinct(object input, bint inverse, bint counts, object dim, bint o
     if count < n:                                 # in memory of their own where they are much fewer
         values = own(tensor_alias(values, layout_contiguous(1, &count), values.data))
         if 2 * count < n:
-            values = values.clone()
+            values = own(copy_of(values, values.layout))
     if not (inverse or counts):
         return values
-    result = (values,)
+    result = [values]
     if inverse:
-        result += (runs.reshape(x.shape),)
+        result.append(reshape_to(runs, x.layout.ndim, x.layout.dims))
     if counts:
         for i in range(count):
             (<long long*> starts.data)[i] = (<long long*> starts.data)[i + 1] - (<long long*> starts.data)[i]
-        result += (own(tensor_alias(starts, layout_contiguous(1, &count), starts.data)),)
-    return result
+        result.append(own(tensor_alias(starts, layout_contiguous(1, &count), starts.data)))
+    return tuple(result)
 
 
 # ---- neighbours
 
-def neighbours(Tensor x, int axis, bint adds):
-    """The row itself: each element but the first along an axis plus, or minus, the one before it; of bools: whether they differ."""
-    cdef int opcode = ADD if adds else NE if x.dtype_ == BOOL else SUB
+def neighbours(given, dim, bint adds, Py_ssize_t most=0x7FFFFFFFFFFFFFFF):
+    """The row itself: each element but the first along an axis plus, or minus, the one before it; of bools: whether they differ. None of
+    what is no tensor, has no or more than `most` elements or no floats to be added."""
     cdef Py_ssize_t ints[2]
-    cdef Tensor later = all_but_one(x, axis, True), earlier = all_but_one(x, axis, False)
+    cdef int axis, opcode
+    cdef Tensor x
+    if not isinstance(given, Tensor):
+        return None
+    x = given
+    axis, opcode = axis_of(dim, x.layout.ndim, "trapezoid" if adds else "diff"), ADD if adds else NE if x.dtype_ == BOOL else SUB
+    if x.layout.ndim == 0 or not 0 < x.layout.numel <= most or adds and x.dtype_ > FLOAT64:
+        return None
+    later, earlier = all_but_one(x, axis, True), all_but_one(x, axis, False)
     ints[0], ints[1] = axis, adds
     return made_of(x, own(operators.binary(opcode, <PyObject*> later, <PyObject*> earlier)), NEIGHBOURS, 2, ints)
 
@@ -232,77 +247,3 @@ cdef int neighbours_backward(Node node, PyObject** grads, PyObject** result) exc
 
 
 backwards[NEIGHBOURS] = neighbours_backward
-
-
-def diff(input, n=1, dim=-1, prepend=None, append=None):
-    """The n-th differences along `dim`: x_i+1 - x_i, n times over; of bools, whether they differ. prepend, append: joined to x before."""
-    cdef Tensor x = input_of(input, "diff")
-    cdef Py_ssize_t times = integer(n, "n", "diff")
-    cdef int axis = axis_of(dim, x.layout.ndim, "diff")
-    if x.layout.ndim == 0:
-        raise ShapeError("diff: expected a tensor of at least one dimension, got shape ()")
-    if times < 0:
-        raise ShapeError(f"diff: n must be non-negative, got {times}")
-    if times and (prepend is not None or append is not None):
-        x = cat([part for part in (prepend, x, append) if part is not None], axis)
-    times = min(times, x.layout.dims[axis])
-    while times > 0:
-        times -= 1
-        x = neighbours(x, axis, False) if x.layout.dims[axis] else x
-    return x
-
-
-# ---- areas
-
-def trapezoid(y, x=None, *, dx=None, dim=-1):
-    """The area under y along `dim` by the trapezoidal rule, at points x or at distances dx (1 by default)."""
-    return area(y, x, dx, dim, False, "trapezoid")
-
-
-def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
-    """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
-    return area(y, x, dx, dim, True, "cumulative_trapezoid")
-
-
-cdef enum:
-    SUM_FIRST = 4096          # elements from which a sum less the ends is faster than the sum of all neighbours
-
-
-cdef object area(object given, object x, object dx, object dim, bint running, str name):
-    cdef Tensor y = input_of(given, name), points = None if x is None else input_of(x, name)
-    cdef int axis = axis_of(dim, y.layout.ndim, name)
-    cdef Py_ssize_t n
-    if y.layout.ndim == 0:
-        raise ShapeError(f"{name}: expected a tensor of at least one dimension, got shape ()")
-    if x is not None and dx is not None:
-        raise TypeError(f"{name}: give x or dx, not both")
-    if y.dtype_ == BOOL or points is not None and points.dtype_ == BOOL:
-        raise DTypeError(f"{name}: bool is not supported")
-    n = y.layout.dims[axis]
-    step = 1 if dx is None else dx
-    if points is not None:
-        step = steps_along(y, points, axis, name)
-    if running:
-        both = neighbours(y, axis, True) if n else y
-        return cumsum(both * (step / 2), axis)
-    if n == 0:
-        return convert(sum(y, axis), y.dtype)
-    if y.dtype_ <= FLOAT64 and (points is not None or y.layout.numel <= SUM_FIRST):
-        both = neighbours(y, axis, True)
-        return sum(both, axis) * (step / 2) if points is None else sum(both * step, axis) / 2
-    if points is None:
-        ends = narrowed(y, axis, 0, 1) + narrowed(y, axis, n - 1, 1)
-        return (sum(y, axis) - ends.squeeze(axis) * 0.5) * step
-    return sum(neighbours(y, axis, True) * step, axis) / 2
-
-
-cdef object steps_along(Tensor y, object x, int axis, str name):
-    """The distances between neighbours along axis, of points x that fit y."""
-    if x.ndim == 1:
-        if x.shape[0] != y.layout.dims[axis]:
-            raise ShapeError(f"{name}: {y.layout.dims[axis]} values of shape {y.shape} need as many points, got shape {x.shape}")
-        x = x.reshape((-1,) + (1,) * (y.layout.ndim - 1 - axis))
-        return diff(x, 1, 0)
-    if x.ndim < y.layout.ndim:
-        x = x.reshape((1,) * (y.layout.ndim - x.ndim) + x.shape)
-    return diff(x, 1, axis)

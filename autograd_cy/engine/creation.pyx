@@ -23,7 +23,7 @@ from autograd_cy.engine.tensor cimport Tensor, own_buffer, tensor_new, tensor_wr
 from autograd_cy.kernels.table cimport K, escape, recorder, recording
 
 from autograd_cy.array.dtypes import DTYPES, DType, as_dtype
-from autograd_cy.array.errors import ArgumentError, DTypeError
+from autograd_cy.array.errors import ArgumentError, DTypeError, worded
 from autograd_cy.engine.shape import clone, convert, detach
 
 ctypedef void (*Copy)(int ndim, const Py_ssize_t* shape, int dst_dtype, char* dst, const Py_ssize_t* dst_strides, int src_dtype,
@@ -104,7 +104,7 @@ def from_numpy(array):
     Raises TypeError for dtypes without a counterpart, ValueError for read-only arrays and strides that are no multiple of the item.
     """
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"from_numpy: expected a NumPy array, got {type(array).__name__}")
+        raise worded(TypeError, "from_numpy: expected a NumPy array, got {}", type(array).__name__)
     escape("from_numpy()")
     return shared_with(array)
 
@@ -136,7 +136,7 @@ cdef Tensor seen(object array):
         return None
     try:
         if view.ndim > MAX_NDIM:
-            raise ValueError(f"a tensor has at most {MAX_NDIM} dimensions, got an array of {view.ndim}")
+            raise worded(ValueError, "a tensor has at most {} dimensions, got an array of {}", MAX_NDIM, view.ndim)
         dtype = code_of_format(view.format, view.itemsize)
         fits = dtype >= 0 and (<uintptr_t> view.buf % itemsize_of(dtype) == 0 or view.len == 0)
         for i in range(view.ndim if fits else 0):
@@ -164,8 +164,8 @@ cdef Tensor shared_with(object array):
     if t is None:
         as_dtype(array.dtype)
         if array.flags.aligned:
-            raise ValueError(f"from_numpy: strides {array.strides} are no multiples of the item size {array.itemsize}; copy the array "
-                             f"first")
+            raise worded(ValueError, "from_numpy: strides {} are no multiples of the item size {}; copy the array first",
+                                     array.strides, array.itemsize)
         raise ValueError("from_numpy: the array is not aligned; copy it first")
     return t
 
@@ -188,7 +188,7 @@ cdef Tensor copied_from(object array, int dtype):
     if source is None:
         source = seen(np.array(array, dtype=array.dtype.newbyteorder("=")))
     if source is None:
-        raise TypeError(f"no dtype for NumPy's {array.dtype}; the dtypes are {', '.join([d.name for d in DTYPES])}")
+        raise worded(TypeError, "no dtype for NumPy's {.dtype}; the dtypes are {}", array, ', '.join([d.name for d in DTYPES]))
     return constant(source, source.dtype_ if dtype < 0 else dtype)
 
 
@@ -207,16 +207,17 @@ cdef object array_from_sequence(object data):
     if array.dtype.kind == "O":
         if all([isinstance(v, int) for v in array.flat]):
             raise ValueError("tensor: an integer is too large for int64")
-        raise DTypeError(f"tensor: can't make a number of {[type(v).__name__ for v in array.flat if not isinstance(v, (int, float))][0]}")
+        raise worded(DTypeError, "tensor: can't make a number of {}",
+                                 [type(v).__name__ for v in array.flat if not isinstance(v, (int, float))][0])
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"tensor: can't make numbers of {array.dtype}")
+        raise worded(TypeError, "tensor: can't make numbers of {.dtype}", array)
     return array
 
 
 cdef object plain(object data, int depth=0):
     """Nested sequences with the tensors in them made lists; ValueError where they are nested too deeply (or in themselves)."""
     if depth > MAX_NDIM:
-        raise ValueError(f"tensor: the sequence is nested more than {MAX_NDIM} deep")
+        raise worded(ValueError, "tensor: the sequence is nested more than {} deep", MAX_NDIM)
     if isinstance(data, (Tensor, np.ndarray)):
         escape("tensor() of values of tensors or arrays")
         return data.detach().tolist() if isinstance(data, Tensor) else data
@@ -255,11 +256,11 @@ def tensor(data, *, dtype=None, requires_grad=False, device=None):
             escape("tensor() of an array")
         array = np.asarray(data)
         if array.dtype.name not in NUMPY_NAMES and array.dtype.kind not in "fiub":
-            raise TypeError(f"tensor: no dtype for NumPy's {array.dtype}; the dtypes are {', '.join([d.name for d in DTYPES])}")
+            raise worded(TypeError, "tensor: no dtype for NumPy's {.dtype}; the dtypes are {}", array, ', '.join([d.name for d in DTYPES]))
         return finish(copied_from(array, code_of(dtype, -1)), requires_grad)
     if not isinstance(data, (int, float, list, tuple, range)):
         if isinstance(data, (str, bytes, dict, set)) or not hasattr(data, "__len__"):
-            raise TypeError(f"tensor: can't make a tensor of {type(data).__name__}")
+            raise worded(TypeError, "tensor: can't make a tensor of {}", type(data).__name__)
         data = list(data)
     array = array_from_sequence(data)
     code = -1
@@ -456,11 +457,11 @@ def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=N
     if step == 0:
         raise ArgumentError("arange: the step must not be 0")
     if not integers and not (math.isfinite(start) and math.isfinite(end)):
-        raise ArgumentError(f"arange: the bounds must be finite, got {start} and {end}")
+        raise worded(ArgumentError, "arange: the bounds must be finite, got {} and {}", start, end)
     if (end - start) / step < 0:
-        raise ArgumentError(f"arange: a step of {step} leads away from {start} to {end}")
+        raise worded(ArgumentError, "arange: a step of {} leads away from {} to {}", step, start, end)
     if integers and not -(1 << 63) <= start < 1 << 63:
-        raise ArgumentError(f"arange: {start} does not fit int64")
+        raise worded(ArgumentError, "arange: {} does not fit int64", start)
     made = allocate((-((start - end) // step) if integers else math.ceil((end - start) / step),), INT64 if integers else FLOAT64, "arange")
     if integers and made.layout.numel:
         first, by = start, step if made.layout.numel > 1 else 0
@@ -476,7 +477,7 @@ def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=N
 def linspace(start, end, steps, *, dtype=None, requires_grad=False, device=None):
     """`steps` equally spaced values from start to end, both included."""
     if steps < 0:
-        raise ArgumentError(f"linspace: steps must be at least 0, got {steps}")
+        raise worded(ArgumentError, "linspace: steps must be at least 0, got {}", steps)
     cdef double first = float(start), last = float(end)
     cdef Tensor made = allocate((int(steps),), FLOAT64, "linspace")
     cdef Py_ssize_t i, n = made.layout.numel
@@ -490,7 +491,7 @@ def eye(n, m=None, *, dtype=None, requires_grad=False, device=None):
     cdef Tensor made
     cdef Py_ssize_t i
     if n < 0 or (m is not None and m < 0):
-        raise ArgumentError(f"eye: sizes must be at least 0, got {n} and {m}")
+        raise worded(ArgumentError, "eye: sizes must be at least 0, got {} and {}", n, m)
     made = allocate((n, n if m is None else m), UINT8, "eye")
     memset(made.data, 0, made.layout.numel)
     for i in range(min(made.layout.dims[0], made.layout.dims[1])):

@@ -5,6 +5,7 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
+from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
@@ -22,9 +23,13 @@ from autograd_cy.kernels.table cimport ALL_VECTORS, K, REDUCE_MEAN, REDUCE_SUM, 
 cdef void fill_place(const char* value, Py_ssize_t size, Py_ssize_t n, char* place) noexcept:
     """n times the same element."""
     cdef Py_ssize_t i
+    cdef int two[2]
     if size == 4:
-        for i in range(n):
-            (<int*> place)[i] = (<const int*> value)[0]
+        two[0] = two[1] = (<const int*> value)[0]
+        for i in range(n >> 1):
+            memcpy(place + 8 * i, two, 8)
+        if n & 1:
+            (<int*> place)[n - 1] = two[0]
     elif size == 8:
         for i in range(n):
             (<long long*> place)[i] = (<const long long*> value)[0]

@@ -454,7 +454,7 @@ cdef PyObject* binary_number(int opcode, OpInfo* info, Tensor x, int at, double 
 
 
 cdef PyObject* power_of_number(PyObject* a, PyObject* b) except? NULL:
-    """x ** 2, x ** 0.5, x ** -1, x ** 3 and x ** -2 by cheaper rows; NULL: not one of them."""
+    """x ** 2, x ** 0.5, x ** -1, x ** 3, x ** 4 and x ** -2 by cheaper rows; NULL: not one of them."""
     cdef double exponent
     cdef object first
     if not is_tensor(a) or not isinstance(<object> b, (float, int)) or isinstance(<object> b, bool):
@@ -470,6 +470,9 @@ cdef PyObject* power_of_number(PyObject* a, PyObject* b) except? NULL:
         if exponent == 3:
             first = own(unary(SQUARE, a))
             return (binary if wants_grad(<Tensor> first) else inplace)(MUL, <PyObject*> first, a)
+        if exponent == 4:
+            first = own(unary(SQUARE, a))
+            return unary(SQUARE, <PyObject*> first)
         if exponent == -2:                        # in this order, so that neither loses the range of the other
             first = own(unary(RECIPROCAL, a))
             return unary(SQUARE, <PyObject*> first)

@@ -1,29 +1,26 @@
-# Distances between rows, covariances and directions: cdist, pdist, cov, corrcoef, normalize, cosine_similarity.
+# Rows of distances, covariances and directions.
 #
-# Relies on reduce, products, shape and the routines of kernels/distances. matrix_products.py has their names, nn.functional two of them.
+# Relies on reduce, products, shape and the routines of kernels/distances. matrix_products.py has cdist, pdist, cov and corrcoef,
+# nn.functional normalize.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, MAX_NDIM
-from autograd_cy.array.layout cimport Layout, layout_contiguous_like, layout_decref, layout_incref, same_shape
+from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM
+from autograd_cy.array.layout cimport Layout, layout_contiguous_like, layout_decref, layout_incref
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport contiguous_of, promote
+from autograd_cy.engine.operands cimport contiguous_of
 from autograd_cy.engine.products cimport matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record, unpack
-from autograd_cy.engine.reduce cimport dims_of, input_of, reduced
+from autograd_cy.engine.reduce cimport dims_of, reduced
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport made, reshape_to, transposed
+from autograd_cy.engine.shape cimport made, transposed
 from autograd_cy.engine.tensor cimport DIV, MUL, SUB, Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport REDUCE_MEAN, REDUCE_NORM, REDUCE_SUM
 
-from autograd_cy.array.dtypes import DTYPES
-from autograd_cy.array.errors import ShapeError
-from autograd_cy.engine.choose import clamp, clamp_, where
-from autograd_cy.engine.reduce import norm, sum
-from autograd_cy.engine.shape import convert, expand
+from autograd_cy.engine.choose import clamp_, where
 
 cdef int CDIST = row_number("cdist"), PDIST = row_number("pdist"), COV = row_number("cov")
 cdef int NORMALIZE = row_number("normalize"), MAXIMUM = row_number("maximum"), SQRT = row_number("sqrt"), GT = row_number("gt")
@@ -32,65 +29,44 @@ cdef int DISTANCES = routine_of("distances.distances"), DISTANCES_BACK = routine
 
 # ---- distances
 
-# Whether the mode asks for a matrix product; False: where it pays.
-cdef dict BY_PRODUCTS = {1: True, "use_mm_for_euclid_dist": True, None: False, 0: False, "use_mm_for_euclid_dist_if_necessary": False}
+cdef enum:
+    MANY = 25                 # rows from which Euclidean distances are made from a matrix product
 
 
-def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
-    """The p-norms of all differences between rows of x1 (..., P, M) and of x2 (..., R, M): (..., P, R). The gradient of a distance of 0
-    is 0. Euclidean distances of more than 25 rows are made from a matrix product, unless compute_mode says "donot_use...".
-    """
-    cdef double power = p
-    cdef Tensor a = input_of(x1, "cdist"), b = input_of(x2, "cdist")
-    cdef int m = a.layout.ndim, n = b.layout.ndim, i, dtype
-    cdef bint alike = m == n
-    if m < 2 or n < 2 or a.layout.dims[m - 1] != b.layout.dims[n - 1]:
-        raise ShapeError(f"cdist: expected rows of one length, got shapes {a.shape} and {b.shape}")
-    if not power >= 0:
-        raise ShapeError(f"cdist: p must be non-negative, got {power}")
-    if a.dtype_ > FLOAT64 or b.dtype_ > FLOAT64:
-        raise TypeError(f"cdist: expected floating-point tensors, got {a.dtype.name} and {b.dtype.name}")
-    way = BY_PRODUCTS.get(compute_mode)
-    if way is True or way is False and power == 2 and (a.layout.dims[m - 2] > 25 or b.layout.dims[n - 2] > 25):
-        from autograd_cy.engine.matrix_products import euclidean
-        return euclidean(a, b)
-    dtype = promote(a.dtype_, b.dtype_)
-    for i in range(m - 2 if alike else 0):
-        alike = alike and a.layout.dims[i] == b.layout.dims[i]
-    if not alike:
-        from autograd_cy.engine.arrange import broadcast_shapes
-        batch = broadcast_shapes(a.shape[:m - 2], b.shape[:n - 2])
-        a, b = expand(a, (*batch, *a.shape[m - 2:])), expand(b, (*batch, *b.shape[n - 2:]))
-    return cdist_row(convert(a, DTYPES[dtype]), convert(b, DTYPES[dtype]), power)
-
-
-def cdist_row(Tensor a, Tensor b, p):
-    """The row itself: tensors of one batch and dtype."""
+def cdist_row(a, b, double p, bint anyway):
+    """The row itself, where a and b are rows of floats in one batch and dtype; else None, or (not anyway) where there are many."""
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef int i, n = a.layout.ndim
+    cdef Tensor x
+    cdef Tensor y
+    cdef int i, n
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or not p >= 0:
+        return None
+    x, y, n = a, b, a.ndim
+    if x.dtype_ != y.dtype_ or x.dtype_ > FLOAT64 or n < 2 or y.layout.ndim != n or x.layout.dims[n - 1] != y.layout.dims[n - 1] \
+            or not anyway and p == 2 and (x.layout.dims[n - 2] > MANY or y.layout.dims[n - 2] > MANY):
+        return None
     for i in range(n - 1):
-        shape[i] = a.layout.dims[i]
-    shape[n - 1] = b.layout.dims[n - 2]
-    return distances(CDIST, a, b, made(n, shape, a.dtype_), p)
+        shape[i] = x.layout.dims[i]
+        if i < n - 2 and shape[i] != y.layout.dims[i]:
+            return None
+    shape[n - 1] = y.layout.dims[n - 2]
+    return distances(CDIST, x, y, made(n, shape, x.dtype_), p)
 
 
-def pdist(input, p=2.0):
-    """The p-norms of the differences between all pairs of rows of a matrix, (0, 1), (0, 2) ... The gradient of a distance of 0 is 0."""
-    cdef double power = p
-    cdef Tensor x = input_of(input, "pdist")
+def pdist_row(a, double p):
+    """The row itself, of a matrix of floats; None for anything else."""
     cdef Py_ssize_t n
-    if x.layout.ndim != 2:
-        raise ShapeError(f"pdist: expected 2-D tensors, but got shapes {x.shape}")
-    if x.dtype_ > FLOAT64:
-        raise TypeError(f"pdist: expected a floating-point tensor, got {x.dtype.name}")
-    if not power >= 0:
-        raise ShapeError(f"pdist: p must be non-negative, got {power}")
+    cdef Tensor x
+    if not isinstance(a, Tensor) or not p >= 0:
+        return None
+    x = a
+    if x.layout.ndim != 2 or x.dtype_ > FLOAT64:
+        return None
     n = x.layout.dims[0] * (x.layout.dims[0] - 1) // 2
-    return distances(PDIST, x, x, made(1, &n, x.dtype_), power)
+    return distances(PDIST, x, x, made(1, &n, x.dtype_), p)
 
 
-cdef object distances(int opcode, Tensor a, Tensor b, Tensor out, object p):
-    cdef double power = p
+cdef object distances(int opcode, Tensor a, Tensor b, Tensor out, double power):
     cdef PyObject* tensors[4]
     cdef Py_ssize_t pairs = opcode == PDIST
     first, second = own(contiguous_of(a)), own(contiguous_of(b))
@@ -136,83 +112,55 @@ backwards[CDIST] = backwards[PDIST] = distances_backward
 
 # ---- covariances
 
-def cov(input, *, correction=1, fweights=None, aweights=None):
-    """The covariances of variables (rows) over observations (columns): divided by the (weighted) number of observations minus
-    `correction`. fweights are how often each observation counts, aweights its weight. One variable gives a number.
-    """
-    cdef double less = correction
-    cdef Tensor x = input_of(input, "cov")
-    if x.layout.ndim > 2:
-        raise ShapeError(f"cov: expected at most 2 dimensions, got shape {x.shape}")
-    if fweights is not None or aweights is not None:
-        from autograd_cy.engine.matrix_products import weighted_covariance
-        return weighted_covariance(x, correction, fweights, aweights)
-    return covariance(x, less, False)
-
-
-def corrcoef(input):
-    """The correlations of variables (rows) over observations (columns), clipped to [-1, 1]."""
-    cdef Tensor x = input_of(input, "corrcoef")
-    if x.layout.ndim > 2:
-        raise ShapeError(f"corrcoef: expected at most 2 dimensions, got shape {x.shape}")
-    return covariance(x, 0, True)
-
-
-cdef object covariance(Tensor x, double less, bint unit):
-    cdef Py_ssize_t shape[2]
-    if x.dtype_ > FLOAT64:
-        x = convert(x, DTYPES[FLOAT32])
-    if x.layout.ndim != 2:
-        shape[0], shape[1] = 1, x.layout.numel
-        x = reshape_to(x, 2, shape)
-    out = cov_row(x, max(<double> x.layout.dims[1] - less, 0.), unit)
-    return out if x.layout.dims[0] != 1 else reshape_to(<Tensor> out, 0, NULL)
-
-
 cdef object combined_by(int opcode, object a, object b):
     return own(operators.binary(opcode, <PyObject*> a, <PyObject*> b))
 
 
-def cov_row(Tensor x, freedom, unit):
-    """The row itself, of a matrix: divided by `freedom`; or, unit, of rows of length 1."""
+def cov_row(given, double correction, bint unit):
+    """The row itself, of a matrix of floats, None for anything else: divided by the number of columns less the correction; or, unit, of
+    rows of length 1."""
     cdef PyObject* inputs[1]
+    cdef Tensor x
     cdef Tensor a
+    if not isinstance(given, Tensor):
+        return None
+    x = given
+    if x.layout.ndim != 2 or x.dtype_ > FLOAT64:
+        return None
     layout_incref(x.layout)
     a = own(tensor_alias(x, x.layout, x.data))
+    freedom = max(<double> x.layout.dims[1] - correction, 0.)
     a = combined_by(SUB, a, own(reduced(REDUCE_MEAN, a, (1,), True, 0)))
     if unit:
         a = combined_by(DIV, a, own(reduced(REDUCE_NORM, a, (1,), True, 2)))
     out = matmul_recorded(a, transposed(a, 0, 1))
-    out = clamp_(out, -1, 1) if unit else combined_by(DIV, out, float(freedom))
+    out = clamp_(out, -1, 1) if unit else combined_by(DIV, out, freedom)
     inputs[0] = <PyObject*> x
     if any_wants_grad(1, inputs):
-        attrs = (freedom, bool(unit))
+        attrs = (freedom, unit)
         record(COV, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
     return out
 
 
 # ---- directions
 
-def normalize(input, p=2.0, dim=1, eps=1e-12):
-    """x / max(norm(x, p), eps) along dim."""
-    cdef Tensor x = input_of(input, "normalize")
-    cdef double order = p
-    if order == 2 and x.dtype_ <= FLOAT64:
-        return unit_row(x, dims_of(dim, x.layout.ndim, "normalize"), float(eps))
-    return combined_by(DIV, x, clamp(norm(x, p, dim, True), eps))
-
-
-def unit_row(Tensor x, tuple dims, eps):
-    """The row itself."""
+def unit_row(given, dim, double eps):
+    """The row itself, of floats; None of anything else."""
     cdef PyObject* inputs[1]
+    cdef Tensor x
     cdef Tensor a
+    if not isinstance(given, Tensor) or (<Tensor> given).dtype_ > FLOAT64:
+        return None
+    x = given
+    cdef tuple dims = dims_of(dim, x.layout.ndim, "normalize")
     layout_incref(x.layout)
     a = own(tensor_alias(x, x.layout, x.data))
-    size = own(reduced(REDUCE_NORM, a, dims, True, 2))
-    out = combined_by(DIV, a, combined_by(MAXIMUM, size, eps))
+    limit = eps
+    size = combined_by(MAXIMUM, own(reduced(REDUCE_NORM, a, dims, True, 2)), limit)
+    out = combined_by(DIV, a, size)
     inputs[0] = <PyObject*> x
     if any_wants_grad(1, inputs):
-        attrs = (dims, eps)
+        attrs = (dims, limit)
         record(NORMALIZE, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
     return out
 
@@ -232,14 +180,3 @@ cdef int unit_backward(Node node, PyObject** grads, PyObject** result) except -1
 
 
 backwards[NORMALIZE] = unit_backward
-
-
-def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim; x1 and x2 broadcast. Each is divided by its norm first."""
-    cdef Tensor a = input_of(x1, "cosine_similarity"), b = input_of(x2, "cosine_similarity")
-    if a.dtype_ > FLOAT64 and b.dtype_ > FLOAT64:
-        raise RuntimeError(f"cosine_similarity: expected common dtype to be floating point, yet common dtype is {a.dtype.name}")
-    if not same_shape(a.layout, b.layout):
-        from autograd_cy.engine.joins import broadcast_tensors
-        a, b = broadcast_tensors(a, b)
-    return sum(combined_by(MUL, normalize(a, 2.0, dim, eps), normalize(b, 2.0, dim, eps)), dim)

@@ -20,13 +20,13 @@ from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
+from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_into, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, unpack, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport narrowed, reshape_to
-from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
+from autograd_cy.engine.tensor cimport DIV, FLOOR_DIVIDE, Tensor, operators, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.shape import expand, reshape
 
@@ -45,7 +45,7 @@ cdef enum:                    # Kind in kernels/moving
 cdef Tensor int64_index(object given, str name):
     cdef Tensor index = need_tensor(given, name)
     if index.dtype_ != INT64 and index.dtype_ != INT32:
-        raise DTypeError(f"{name}: the index must be int64, got {index.dtype.name}")
+        raise worded(DTypeError, "{}: the index must be int64, got {.dtype.name}", name, index)
     return index if index.dtype_ == INT64 else own(converted(index, INT64))
 
 
@@ -54,10 +54,12 @@ cdef Tensor checked_places(Tensor x, object given, int axis, str name):
     cdef Tensor places = int64_index(given, name)
     cdef int i
     if max(places.layout.ndim, 1) != max(x.layout.ndim, 1) and places.layout.numel:
-        raise ShapeError(f"{name}: the index must have as many dimensions as the input, got shapes {places.shape} and {x.shape}")
+        raise worded(ShapeError, "{}: the index must have as many dimensions as the input, got shapes {.shape} and {.shape}",
+                                 name, places, x)
     for i in range(min(places.layout.ndim, x.layout.ndim)):
         if i != axis and places.layout.dims[i] > x.layout.dims[i]:
-            raise ShapeError(f"{name}: the index of shape {places.shape} is larger than the input of shape {x.shape} beside dim {axis}")
+            raise worded(ShapeError, "{}: the index of shape {.shape} is larger than the input of shape {.shape} beside dim {}",
+                                     name, places, x, axis)
     return places
 
 
@@ -68,14 +70,14 @@ cdef Tensor places_along(Tensor x, object given, int axis, str name):
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int i
     if index.layout.ndim > 1:
-        raise IndexError(f"{name}: the index must have one dimension, got shape {index.shape}")
+        raise worded(IndexError, "{}: the index must have one dimension, got shape {.shape}", name, index)
     for i in range(x.layout.ndim):
         shape[i], strides[i] = x.layout.dims[i], 0
     if x.layout.ndim:
         shape[axis] = index.layout.numel
         strides[axis] = strides_of(index.layout)[0] if index.layout.ndim else 1
     elif index.layout.numel != 1:
-        raise IndexError(f"{name}: a tensor of 0 dimensions takes an index of one element, got shape {index.shape}")
+        raise worded(IndexError, "{}: a tensor of 0 dimensions takes an index of one element, got shape {.shape}", name, index)
     return own(tensor_alias(index, layout_strided(x.layout.ndim, shape, strides), index.data))
 
 
@@ -89,7 +91,7 @@ cdef Tensor number_like(Tensor x, object value, Layout* layout, str name):
     """A number (or 0-d tensor without a gradient) in the dtype of x, seen in the shape of `layout`."""
     cdef Tensor v = own(as_operand_tensor(<PyObject*> value, x.dtype_))
     if v.layout.ndim:
-        raise TypeError(f"{name}: expected a number or a tensor, got {value!r}")
+        raise worded(TypeError, "{}: expected a number or a tensor, got {!r}", name, value)
     if v.dtype_ != x.dtype_:
         v = own(converted(v, x.dtype_))
     return own(tensor_alias(v, layout_expand(v.layout, layout.ndim, layout.dims), v.data))
@@ -154,7 +156,8 @@ def take_along_dim(input, indices, dim=None):
         return gather(reshape(t, -1), 0, reshape(places, -1))
     axis = axis_of(dim, n, "take_along_dim")
     if places.layout.ndim != n:
-        raise RuntimeError(f"take_along_dim: input and indices must have as many dimensions, got shapes {t.shape} and {places.shape}")
+        raise worded(RuntimeError, "take_along_dim: input and indices must have as many dimensions, got shapes {.shape} and {.shape}",
+                                   t, places)
     for i in range(n):
         ours[i], theirs[i] = t.layout.dims[i], places.layout.dims[i]
         if i != axis and ours[i] != theirs[i]:
@@ -196,7 +199,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, bin
     if padding_idx is not None:
         row = integer(padding_idx, "padding_idx", "embedding")
         if not -rows <= row < rows:
-            raise ValueError(f"embedding: padding_idx {row} is out of range for {rows} rows")
+            raise worded(ValueError, "embedding: padding_idx {} is out of range for {} rows", row, rows)
         padding_idx = row + rows if row < 0 else row
     if max_norm is not None:
         from autograd_cy.engine.indexing import limit_norms
@@ -230,9 +233,9 @@ def embedding_row(Tensor weight, object given, object padding, object scale):
     cdef Tensor out, rows, places
     cdef int i, ndim = index.layout.ndim
     if weight.layout.ndim != 2:
-        raise ShapeError(f"embedding: the weight must be a matrix, got shape {weight.shape}")
+        raise worded(ShapeError, "embedding: the weight must be a matrix, got shape {.shape}", weight)
     if ndim == MAX_NDIM:
-        raise ShapeError(f"embedding: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(ShapeError, "embedding: a tensor has at most {} dimensions", MAX_NDIM)
     for i in range(ndim):
         shape[i] = index.layout.dims[i]
     shape[ndim] = weight.layout.dims[1]
@@ -318,7 +321,7 @@ cdef object scattered(Tensor x, Tensor places, Tensor v, int axis, int kind, bin
         return out
     refuse_inplace(x, name)
     if x.layout.flags & OVERLAPPING and x.layout.numel:
-        raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
+        raise worded(RuntimeError, "{}: several elements of the tensor share one memory location (it was expanded); clone() it first", name)
     combine(x, copied(places) if places.storage == x.storage else places, copied(v) if v.storage == x.storage else v, axis, kind)
     x.storage.version += 1
     if recorded:
@@ -342,16 +345,16 @@ cdef Tensor source_for(Tensor x, object given, Tensor places, str name):
         return number_like(x, given, places.layout, name)
     v = given
     if v.dtype_ != x.dtype_:
-        raise RuntimeError(f"{name}: expected src of the input's dtype {x.dtype.name}, got {v.dtype.name}")
+        raise worded(RuntimeError, "{}: expected src of the input's dtype {.dtype.name}, got {.dtype.name}", name, x, v)
     if same_shape(v.layout, places.layout):
         return v
     if max(v.layout.ndim, 1) != max(places.layout.ndim, 1) and places.layout.numel:
-        raise ShapeError(f"{name}: src of shape {v.shape} and index of shape {places.shape} must have as many dimensions")
+        raise worded(ShapeError, "{}: src of shape {.shape} and index of shape {.shape} must have as many dimensions", name, v, places)
     if places.layout.numel == 0:
         return own(tensor_alias(v, share(places.layout), v.data))
     for i in range(min(v.layout.ndim, places.layout.ndim)):
         if places.layout.dims[i] > v.layout.dims[i]:
-            raise ShapeError(f"{name}: the index of shape {places.shape} is larger than src of shape {v.shape}")
+            raise worded(ShapeError, "{}: the index of shape {.shape} is larger than src of shape {.shape}", name, places, v)
         if places.layout.dims[i] < v.layout.dims[i]:
             v = narrowed(v, i, 0, places.layout.dims[i])
     return v if v.layout.ndim == places.layout.ndim else reshape_to(v, places.layout.ndim, places.layout.dims)
@@ -368,14 +371,14 @@ cdef object any_scatter(object input, object dim, object index, object src, obje
     cdef Tensor places = checked_places(t, index, axis, name)
     cdef Tensor v
     if (src is None) == (value is None):
-        raise TypeError(f"{name}: expected either src or value")
+        raise worded(TypeError, "{}: expected either src or value", name)
     v = source_for(t, value if src is None else src, places, name)
     if reduce is None:
         return scattered(t, places, v, axis, REPLACES, inplace, name)
     if reduce == "add":
         return scattered(t, places, v, axis, ADDS, inplace, name)
     if reduce != "multiply":
-        raise RuntimeError(f"{name}: reduce must be either add or multiply, got {reduce!r}")
+        raise worded(RuntimeError, "{}: reduce must be either add or multiply, got {!r}", name, reduce)
     out = reduced_row(t.clone() if inplace else t, places, v, "prod", axis, True)
     return t.copy_(out) if inplace else out
 
@@ -411,11 +414,11 @@ def one_hot(tensor, Py_ssize_t num_classes=-1):
     cdef int i, n = index.layout.ndim
     cdef Layout* layout
     if index.dtype_ != INT64:
-        raise RuntimeError(f"one_hot is only applicable to index tensors of type int64, got {index.dtype}")
+        raise worded(RuntimeError, "one_hot is only applicable to index tensors of type int64, got {.dtype}", index)
     if num_classes <= 0 and index.layout.numel == 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if n == MAX_NDIM:
-        raise ShapeError(f"one_hot: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(ShapeError, "one_hot: a tensor has at most {} dimensions", MAX_NDIM)
     if num_classes == -1:
         num_classes = max(<Py_ssize_t> index.amax().item() + 1, 1)
     for i in range(n):
@@ -468,17 +471,31 @@ def scatter_winners(Tensor index, shape, int dim):
     return out
 
 
-cdef dict KINDS = {"prod": 2, "amax": 3, "amin": 4}
+cdef dict KINDS = {"sum": ADDS, "mean": ADDS, "prod": 2, "amax": 3, "amin": 4}
+
+
+cdef Tensor hits(Tensor x, Tensor index, int dim, bint include_self):
+    """How many elements are combined at each place; 1 where there are none."""
+    cdef Tensor count = own(tensor_new(x.layout, x.dtype_))
+    copy_into(count, own(number_tensor(1, x.dtype_)))
+    if not include_self:
+        combine(count, index, number_like(x, 0, index.layout, "scatter_reduce"), dim, REPLACES)
+    combine(count, index, number_like(x, 1, index.layout, "scatter_reduce"), dim, ADDS)
+    return count
 
 
 def reduced_row(Tensor x, Tensor index, Tensor v, str kind, int dim, bint include_self):
-    """x combined with v at index along dim by a product, maximum or minimum; include_self: with what is there."""
-    cdef Tensor out = copied(x)
+    """x combined with v at index along dim by a product, mean, maximum or minimum; include_self: with what is there."""
+    cdef Tensor out = copied(x), count
     cdef PyObject* inputs[3]
+    cdef bint mean = kind == "mean"
     if not include_self:
-        start = 1 if kind == "prod" else lowest(x) if kind == "amax" else highest(x)
+        start = 0 if mean else 1 if kind == "prod" else lowest(x) if kind == "amax" else highest(x)
         combine(out, index, number_like(x, start, index.layout, "scatter_reduce"), dim, REPLACES)
     combine(out, index, v, dim, KINDS[kind])
+    if mean:
+        count = hits(out, index, dim, include_self)
+        out = own(operators.binary(DIV if x.dtype_ <= FLOAT64 else FLOOR_DIVIDE, <PyObject*> out, <PyObject*> count))
     inputs[0], inputs[1], inputs[2] = <PyObject*> x, <PyObject*> index, <PyObject*> v
     if x.dtype_ <= FLOAT64 and (wants_grad(x) or wants_grad(v)) and grad_enabled():
         attrs = (kind, dim, include_self)
@@ -495,12 +512,26 @@ cdef object highest(Tensor x):
             else 255 if x.dtype.name == "uint8" else True)
 
 
-def reduced(input, dim, index, src, str kind, bint include_self):
-    """scatter_reduce by a product, maximum or minimum, with its arguments checked."""
+def scatter_reduce(input, dim, index, src, str reduce, *, bint include_self=True):
+    """input combined with src[i] at index[i] along dim: reduce is "sum", "prod", "mean", "amax" or "amin".
+
+    include_self: whether what is there takes part. Ties of amax and amin share the gradient evenly; products with zeros have exact
+    gradients. Raises RuntimeError for another reduce, IndexError for indices out of range.
+    """
     cdef Tensor t = need_tensor(input, "scatter_reduce")
     cdef int axis = axis_of(dim, t.layout.ndim, "scatter_reduce")
     cdef Tensor places = checked_places(t, index, axis, "scatter_reduce")
-    return reduced_row(t, places, source_for(t, need_tensor(src, "scatter_reduce"), places, "scatter_reduce"), kind, axis, include_self)
+    cdef Tensor v = source_for(t, need_tensor(src, "scatter_reduce"), places, "scatter_reduce")
+    if reduce not in KINDS:
+        raise worded(RuntimeError, "scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {!r}", reduce)
+    if reduce != "sum":
+        return reduced_row(t, places, v, reduce, axis, include_self)
+    return scattered(t if include_self else scatter(t, dim, places, 0), places, v, axis, ADDS, False, "scatter_reduce")
+
+
+def mean_counts(Tensor x, Tensor index, int dim, bint include_self):
+    """For rules: how many elements each mean of scatter_reduce is of."""
+    return hits(own(contiguous_of(x)), index, dim, include_self)
 
 
 # ---- whole slices: an index of one dimension
@@ -511,12 +542,12 @@ cdef object any_index(object input, object dim, object index, object source, int
     cdef Tensor places = places_along(t, index, axis, name)
     cdef Tensor v = need_tensor(source, name)
     if v.dtype_ != t.dtype_:
-        raise RuntimeError(f"{name}: expected a source of the input's dtype {t.dtype.name}, got {v.dtype.name}")
+        raise worded(RuntimeError, "{}: expected a source of the input's dtype {.dtype.name}, got {.dtype.name}", name, t, v)
     if v.layout.numel == 1 and places.layout.numel == 1 and v.layout.ndim != places.layout.ndim:
         v = v.reshape(places.shape)
     if not same_shape(v.layout, places.layout):
-        raise ShapeError(f"{name}: a source of shape {v.shape} does not fit the input's shape {t.shape} with {places.shape[axis:axis + 1]} "
-                         f"indices for dim {axis}")
+        raise worded(ShapeError, "{}: a source of shape {.shape} does not fit the input's shape {.shape} with {} indices for dim {}",
+                                 name, v, t, places.shape[axis:axis + 1], axis)
     return scattered(t, places, v, axis, kind, inplace, name)
 
 
@@ -548,7 +579,7 @@ cdef object filled(object input, object dim, object index, object value, bint in
     if isinstance(value, Tensor):
         v = value
         if v.layout.ndim:
-            raise RuntimeError(f"{name}: value must have 0 dimensions, got shape {v.shape}")
+            raise worded(RuntimeError, "{}: value must have 0 dimensions, got shape {.shape}", name, v)
         v = v.to(t.dtype).expand(places.shape)
     else:
         v = number_like(t, value, places.layout, name)

@@ -96,12 +96,13 @@ def source(generator):
     if _refused.draws:
         raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
                            "randomness flags on vmap or perform the randomness operation out of vmap")
-    return (default_generator if generator is None else generator).numpy
+    generator = default_generator if generator is None else generator
+    return generator._numpy or generator.numpy
 
 
-def again(name, generator):
+def again(name, generator, p, scale):
     """What a replay calls for a draw of floats."""
-    return lambda _inputs, outputs: draw(outputs[0], name, generator, False)
+    return lambda _inputs, outputs: draw(outputs[0], name, generator, p, scale, False)
 
 
 def rand_like(input, *, dtype=None, requires_grad=False):

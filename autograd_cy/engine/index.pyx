@@ -11,7 +11,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_dense_like, layout_expand,
+    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand,
     layout_permute, layout_strided, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.arguments cimport need_tensor, read_shape
@@ -23,12 +23,12 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport contiguous, fill_one, narrowed, reshape_to
+from autograd_cy.engine.shape cimport contiguous, copied_as_clone, fill_one, narrowed, reshape_to
 from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.gather import scatter_winners
 from autograd_cy.engine.gradients import FUNCTIONS
@@ -108,8 +108,8 @@ cdef int overwrite(Tensor x, Py_ssize_t start, Tensor offsets, int ndim, const P
         order[i] = position + i if i < n else i - n if i < n + position else i
     layout = layout_expand(value.layout, n + ndim, sizes)
     if layout == NULL:
-        raise ShapeError(f"{name}: a value of shape {value.shape} does not broadcast to the chosen elements' shape "
-                         f"{tuple([sizes[i] for i in range(n + ndim)])}")
+        raise worded(ShapeError, "{}: a value of shape {.shape} does not broadcast to the chosen elements' shape {}",
+                                 name, value, tuple([sizes[i] for i in range(n + ndim)]))
     if source is not value:
         layout_decref(layout)
         layout = layout_expand(source.layout, n + ndim, sizes)
@@ -313,7 +313,7 @@ cdef int assign(Tensor t, object index, object value, bint adds, str name) excep
 
 cdef int refuse_overlap(Tensor t, str name) except -1:
     if t.layout.flags & OVERLAPPING:
-        raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
+        raise worded(RuntimeError, "{}: several elements of the tensor share one memory location (it was expanded); clone() it first", name)
     return 0
 
 
@@ -340,14 +340,6 @@ cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, st
     return 0
 
 
-cdef Tensor copied_as_clone(Tensor x):
-    """As clone(), without history."""
-    cdef Layout* layout = layout_dense_like(x.layout)
-    out = own(copy_of(x, layout))
-    layout_decref(layout)
-    return out
-
-
 cdef tuple whole_for_none(tuple indices):
     """None among the indices stands for all of an axis."""
     cdef Py_ssize_t k
@@ -363,7 +355,7 @@ def index_put_(input, indices, values, accumulate=False):
     Raises IndexError for indices out of range, ValueError where the values do not broadcast to the chosen elements.
     """
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"index_put_: indices must be a tuple of tensors, got {type(indices).__name__}")
+        raise worded(TypeError, "index_put_: indices must be a tuple of tensors, got {}", type(indices).__name__)
     assign(need_tensor(input, "index_put_"), whole_for_none(tuple(indices)), values, bool(accumulate), "index_put_")
     return input
 
@@ -392,7 +384,7 @@ operators.setitem = setitem
 cdef tuple places_of(object index, str name):
     cdef Tensor places = need_tensor(index, name)
     if places.dtype_ <= FLOAT64 or places.dtype_ == BOOL:
-        raise RuntimeError(f"{name}: expected int64 places, got {places.dtype}")
+        raise worded(RuntimeError, "{}: expected int64 places, got {.dtype}", name, places)
     return (places,)
 
 
@@ -408,9 +400,9 @@ cdef object put_into(Tensor t, object index, object source, bint adds, str name,
     cdef tuple items = places_of(index, name)
     places = items[0]
     if places.layout.numel != v.layout.numel:
-        raise RuntimeError(f"{name}: expected as many places as elements, got shapes {index.shape} and {v.shape}")
+        raise worded(RuntimeError, "{}: expected as many places as elements, got shapes {.shape} and {.shape}", name, index, v)
     if v.dtype_ != t.dtype_:
-        raise RuntimeError(f"{name}: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
+        raise worded(RuntimeError, "{}: expected a source of the input's dtype {.dtype}, got {.dtype}", name, t, v)
     if not same_shape(v.layout, places.layout):
         v = reshape(v, index.shape)
     write_at(t, in_one_dimension(t), items, v, adds, name, of)
@@ -436,7 +428,7 @@ def put(input, index, source, accumulate=False):
 cdef Tensor mask_of(object given, str name):
     cdef Tensor mask = need_tensor(given, name)
     if mask.dtype_ != BOOL:
-        raise RuntimeError(f"{name}: expected a bool mask, got {mask.dtype}")
+        raise worded(RuntimeError, "{}: expected a bool mask, got {.dtype}", name, mask)
     return mask
 
 
@@ -453,13 +445,13 @@ cdef object masked_into(Tensor t, object mask, object source, str name, Tensor o
     cdef Tensor m = mask_of(mask, name), v = need_tensor(source, name)
     cdef Py_ssize_t count
     if v.dtype_ != t.dtype_:
-        raise RuntimeError(f"{name}: expected a source of the input's dtype {t.dtype}, got {v.dtype}")
+        raise worded(RuntimeError, "{}: expected a source of the input's dtype {.dtype}, got {.dtype}", name, t, v)
     if not same_shape(m.layout, t.layout):
         m = expand(m, t.shape)
     escape(A_MASK)
     count = K.count_nonzero(BOOL, m.layout.ndim, m.layout.dims, m.data, strides_of(m.layout))
     if count > v.layout.numel:
-        raise RuntimeError(f"{name}: the mask is true at {count} elements, but source has {v.layout.numel}")
+        raise worded(RuntimeError, "{}: the mask is true at {} elements, but source has shape {.shape}", name, count, v)
     if v.layout.ndim != 1:
         v = reshape_to(v, 1, &v.layout.numel)
     if v.layout.numel != count:

@@ -21,6 +21,8 @@ from autograd_cy.engine.slices cimport unpack_slice
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape
 
+from autograd_cy.array.errors import worded
+
 from autograd_cy.engine.creation import tensor
 
 
@@ -36,7 +38,7 @@ cdef extern from "Python.h":
 
 cdef int keep_axis(Choice* c, int axis, Py_ssize_t size, Py_ssize_t step, str name) except -1:
     if c.ndim == MAX_NDIM:
-        raise IndexError(f"{name}: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(IndexError, "{}: a tensor has at most {} dimensions", name, MAX_NDIM)
     c.axis[c.ndim], c.shape[c.ndim], c.step[c.ndim] = axis, size, step
     c.ndim += 1
     return 0
@@ -57,7 +59,7 @@ cdef int understand(Choice* c, Tensor x, object items, str name) except -1:
         else:
             named += item != <PyObject*> None and item != <PyObject*> Ellipsis
     if named > ndim:
-        raise IndexError(f"{name}: {named} indices for a tensor of {ndim} dimensions (shape {x.shape})")
+        raise worded(IndexError, "{}: {} indices for a tensor of {} dimensions (shape {.shape})", name, named, ndim, x)
     for k in range(n):
         item = given[k]
         if item == <PyObject*> None:
@@ -79,7 +81,7 @@ cdef int understand(Choice* c, Tensor x, object items, str name) except -1:
             else:
                 start, length, step = <object> item, 1, 1
                 if not -size <= start < size:
-                    raise IndexError(f"{name}: index {start} is out of range for dim {axis} of size {size}")
+                    raise worded(IndexError, "{}: index {} is out of range for dim {} of size {}", name, start, axis, size)
                 if start < 0:
                     start += size
             c.first[axis] = start if length else 0
@@ -91,7 +93,7 @@ cdef int understand(Choice* c, Tensor x, object items, str name) except -1:
     if c.arrays:
         broadcast_arrays(c, name)
         if (<Tensor> c.array[0]).layout.ndim + c.ndim > MAX_NDIM:
-            raise IndexError(f"{name}: the result has more than {MAX_NDIM} dimensions")
+            raise worded(IndexError, "{}: the result has more than {} dimensions", name, MAX_NDIM)
     return 0
 
 
@@ -132,15 +134,15 @@ cdef object normalised(object item, str name):
     elif PyIndex_Check(item):
         return PyNumber_Index(item)
     else:
-        raise IndexError(f"{name}: an index must be an integer, slice, None, Ellipsis or an array of integers or bools, "
-                         f"got {type(item).__name__}")
+        raise worded(IndexError, "{}: an index must be an integer, slice, None, Ellipsis or an array of integers or bools, got {}",
+                                 name, type(item).__name__)
     return checked_array(t, False, name)
 
 
 cdef object checked_array(Tensor t, bint given, str name):
     """A tensor as part of an index; of 0 dimensions: the number in it."""
     if t.dtype_ <= FLOAT64:
-        raise IndexError(f"{name}: an index must hold integers or bools, got dtype {t.dtype.name}")
+        raise worded(IndexError, "{}: an index must hold integers or bools, got dtype {.dtype.name}", name, t)
     if t.layout.ndim == 0 and given:
         escape("an index by a tensor of 0 dimensions")
     if t.layout.ndim == 0 and t.dtype_ != BOOL:
@@ -192,7 +194,7 @@ cdef str A_MASK = "an index by a mask, whose result has as many elements as the 
 
 cdef int add_array(Choice* c, Tensor array, int axis, Py_ssize_t size, str name) except -1:
     if c.arrays == MAX_NDIM:                      # of True and False, which stand for no axis, there may be any number
-        raise IndexError(f"{name}: an index has at most {MAX_NDIM} arrays")
+        raise worded(IndexError, "{}: an index has at most {} arrays", name, MAX_NDIM)
     if c.arrays == 0:
         c.position = c.ndim
     elif c.position != c.ndim:                    # something stands between them
@@ -220,8 +222,8 @@ cdef int add_arrays(Choice* c, Tensor x, Tensor item, int axis, str name) except
     for i in range(n):
         c.first[axis + i] = 0
         if item.layout.dims[i] != x.layout.dims[axis + i]:
-            raise IndexError(f"{name}: a mask of shape {item.shape} does not fit the dims {x.shape[axis:axis + n]} of a tensor of shape "
-                             f"{x.shape}")
+            raise worded(IndexError, "{}: a mask of shape {.shape} does not fit the dims {} of a tensor of shape {.shape}",
+                                     name, item, x.shape[axis:axis + n], x)
     as_one = n == 1 or x.layout.flags & item.layout.flags & CONTIGUOUS
     rows = true_places(item, as_one, A_MASK)
     if as_one:
@@ -249,7 +251,7 @@ cdef int broadcast_arrays(Choice* c, str name) except -1:
         layout = wider
         if layout == NULL:
             shapes = [str((<Tensor> c.array[i]).shape) for i in range(c.arrays)]
-            raise IndexError(f"{name}: index arrays of shapes {' and '.join(shapes)} do not broadcast against each other")
+            raise worded(IndexError, "{}: index arrays of shapes {} do not broadcast against each other", name, ' and '.join(shapes))
     for i in range(c.arrays):
         a = <Tensor> c.array[i]
         if not same_shape(layout, a.layout):
@@ -276,7 +278,7 @@ cdef Tensor offsets_of(Choice* c, const Py_ssize_t* strides, str name):
     if bad >= 0:
         for k in range(c.arrays):
             if not -c.size[k] <= numbers[k][bad] < c.size[k]:
-                raise IndexError(f"{name}: index {numbers[k][bad]} is out of range for dim {c.at[k]} of size {c.size[k]}")
+                raise worded(IndexError, "{}: index {} is out of range for dim {} of size {}", name, numbers[k][bad], c.at[k], c.size[k])
     return offsets
 
 
@@ -300,5 +302,5 @@ cdef object items_of(object index, str name, bint* arrays):
             arrays[0] |= isinstance(made, Tensor)
         dots += item == <PyObject*> Ellipsis
     if dots > 1:
-        raise IndexError(f"{name}: an index has at most one Ellipsis")
+        raise worded(IndexError, "{}: an index has at most one Ellipsis", name)
     return items if changed is None else changed

@@ -6,6 +6,7 @@ Relies on gather.pyx, index.pyx and elementwise functions. methods.py puts the f
 from . import creation, elementwise, gather, reduce, shape
 from .arrange import need_tensor
 from .choose import where
+from .gather import scatter_reduce
 from .gradients import FUNCTIONS
 from .index import index as index_rows
 from .index import index_winners
@@ -30,27 +31,6 @@ def index_kept(g, plan):
 
 
 # ---- scatter_reduce
-
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
-    """input combined with src[i] at index[i] along dim: reduce is "sum", "prod", "mean", "amax" or "amin".
-
-    include_self: whether what is there takes part. Ties of amax and amin share the gradient evenly; products with zeros have exact
-    gradients. Raises RuntimeError for another reduce, IndexError for indices out of range.
-    """
-    if reduce == "sum" and include_self:
-        return gather.scatter_add(input, dim, index, src)
-    if reduce in ("prod", "amax", "amin"):
-        return gather.reduced(input, dim, index, src, reduce, include_self)
-    if reduce not in ("sum", "mean"):
-        raise RuntimeError(f"scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {reduce!r}")
-    out = gather.scatter_add(input if include_self else gather.scatter(input, dim, index, 0), dim, index, src)
-    if reduce == "sum":
-        return out
-    count = (creation.ones_code if include_self else creation.zeros_code)(out.shape, out.dtype.code)
-    gather.scatter_add_(count, dim, index, 1)
-    count = count if include_self else elementwise.maximum(count, 1)
-    return out / count if out.is_floating_point() else elementwise.floor_divide(out, count)
-
 
 def _kept_values(x):
     """What a gradient rule may need of a tensor that is about to be overwritten: a copy."""
@@ -94,20 +74,24 @@ def scatter_dx(g, x, index, v, y, reduce, dim, include_self):
     if reduce == "prod":
         if not include_self:
             return gather.scatter(g, dim, index, 0)
-        return g * gather.reduced(creation.ones_like(x.detach()), dim, index, v, "prod", True)
+        return g * scatter_reduce(creation.ones_like(x.detach()), dim, index, v, "prod")
+    if reduce == "mean":
+        return g / gather.mean_counts(x, index, dim, True) if include_self else gather.scatter(g, dim, index, 0)
     mine, _, count = _shares(x, index, v, y, dim, include_self)
     return where(mine, g / count, 0)
 
 
 def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
     """The gradient of scatter_reduce by its source. Of a product: of all other factors, the zeros among them counted, not divided by."""
+    if reduce == "mean":
+        return gather.gather(g / gather.mean_counts(x, index, dim, include_self), dim, index)
     if reduce != "prod":
         _, theirs, count = _shares(x, index, v, y, dim, include_self)
         return where(theirs, gather.gather(g / count, dim, index), 0)
     zero = elementwise.eq(v.detach(), 0)
     others = where(zero, 1, v)
     start = x if include_self else creation.ones_like(x.detach())
-    product = gather.gather(gather.reduced(start, dim, index, others, "prod", True), dim, index)
+    product = gather.gather(scatter_reduce(start, dim, index, others, "prod"), dim, index)
     zeros = gather.gather(_counted(zero, x, index, dim), dim, index)
     # A factor that is zero is 0 * anything here, but its own derivative is not: `theirs` is 0 with the right derivative.
     theirs = gather.gather(gather.scatter_add(creation.zeros_like(x.detach()), dim, index, where(zero, v, 0)), dim, index)

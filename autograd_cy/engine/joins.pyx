@@ -7,9 +7,10 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, shape_tuple, strides_of,
+    CONTIGUOUS, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, shape_tuple,
+    strides_of,
 )
 from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, unmoved
 from autograd_cy.engine.gradients cimport backwards, fit
@@ -20,9 +21,12 @@ from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_gr
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport expanded, made, narrowed, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, operators, tensor_alias
+from autograd_cy.kernels.table cimport recording
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 
+cdef int BLOCK_DIAG = row_number("block_diag")
+cdef Py_ssize_t NOTHING = 0
 cdef int CONCATENATE = row_number("concatenate"), STACK = row_number("stack"), PIECES = row_number("pieces"), UNBIND = row_number("unbind")
 
 cdef extern from "Python.h":
@@ -48,7 +52,7 @@ cdef object room_for(Py_ssize_t n, Sizes* sizes):
     if n <= 32:
         return None
     if n > MOST_PARTS:
-        raise MemoryError(f"out of memory: {n} tensors")
+        raise worded(MemoryError, "out of memory: {} tensors", n)
     memory = PyBytes_FromStringAndSize(NULL, (n + 1) * sizeof(Py_ssize_t))
     sizes.at = <Py_ssize_t*> PyBytes_AS_STRING(memory)
     return memory
@@ -64,7 +68,7 @@ cdef tuple tensors_of(object tensors, str name):
         if not is_tensor(items[i]):
             need_tensor(<object> items[i], name)
     if not n:
-        raise ShapeError(f"{name}: expected at least one tensor")
+        raise worded(ShapeError, "{}: expected at least one tensor", name)
     return parts
 
 
@@ -96,7 +100,61 @@ cdef bint is_nothing(Tensor x) noexcept:
     return x.layout.ndim == 1 and x.layout.numel == 0
 
 
+cdef extern from *:
+    """
+    static inline void ag_move(char* to, const char* from, Py_ssize_t n) {         /* of a few bytes a call of memcpy takes longer */
+        for (; n >= 16; n -= 16, to += 16, from += 16) memcpy(to, from, 16);
+        for (; n >= 4; n -= 4, to += 4, from += 4) memcpy(to, from, 4);
+        for (; n > 0; n--) *to++ = *from++;
+    }
+    """
+    void ag_move(char* to, const char* source, Py_ssize_t n) noexcept
+
+cdef enum:
+    PLAIN_PARTS = 32
+    PLAIN_ELEMENTS = 1024
+
+
+cdef object joined_plainly(tuple given, object dim, bint stacks):
+    """cat or stack of a few small tensors that lie alike; None of others."""
+    cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
+    cdef Py_ssize_t n = len(given), outer = 1, axis, block, k, i
+    cdef Layout* layout = (<Tensor> parts[0]).layout
+    cdef int dtype = (<Tensor> parts[0]).dtype_, ndim = layout.ndim + stacks
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t ints[PLAIN_PARTS + 1]
+    cdef char* to
+    if type(dim) is not int or n > PLAIN_PARTS or not 0 < layout.numel * n <= PLAIN_ELEMENTS or not layout.flags & CONTIGUOUS \
+            or not 0 < ndim <= MAX_NDIM or recording():
+        return None
+    axis = dim
+    if not -ndim <= axis < ndim:
+        return None
+    axis += ndim if axis < 0 else 0
+    for k in range(n):
+        if (<Tensor> parts[k]).layout != layout or (<Tensor> parts[k]).dtype_ != dtype:
+            return None
+        ints[k] = 0 if stacks else layout.dims[axis]
+    ints[0 if stacks else n] = axis
+    for i in range(ndim):
+        shape[i] = layout.dims[i - (stacks and i > axis)] if i != axis else n if stacks else n * layout.dims[axis]
+        outer *= shape[i] if i < axis else 1
+    block = layout.numel // outer * itemsize_of(dtype)
+    cdef Tensor out = made(ndim, shape, dtype)
+    to = out.data
+    for i in range(outer):
+        for k in range(n):
+            ag_move(to, (<Tensor> parts[k]).data + i * block, block)
+            to += block
+    return recorded_join(<int> n, parts, out, STACK if stacks else CONCATENATE, 1 if stacks else <int> n + 1, ints)
+
+
 cdef object joined(tuple given, object dim, str name):
+    plainly = joined_plainly(given, dim, False)
+    return joined_any(given, dim, name) if plainly is None else plainly
+
+
+cdef object joined_any(tuple given, object dim, str name):
     cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef int n = <int> len(given)
@@ -117,7 +175,7 @@ cdef object joined(tuple given, object dim, str name):
     if first == NULL:
         first = (<Tensor> parts[0]).layout
     if first.ndim == 0:
-        raise ShapeError(f"{name}: 0-d tensors can't be joined; use stack()")
+        raise worded(ShapeError, "{}: 0-d tensors can't be joined; use stack()", name)
     axis = axis_of(dim, first.ndim, name)
     for i in range(first.ndim):
         shape[i] = first.dims[i]
@@ -130,9 +188,9 @@ cdef object joined(tuple given, object dim, str name):
         shape[axis] = sizes[k] = part.layout.dims[axis] if axis < part.layout.ndim else 0
         for i in range(max(part.layout.ndim, first.ndim) if part.layout != first else 0):
             if part.layout.ndim != first.ndim or part.layout.dims[i] != shape[i]:
-                raise ShapeError(f"{name}: shapes {shape_tuple(first)} and {part.shape} differ in more than dim {axis}")
+                raise worded(ShapeError, "{}: shapes {} and {.shape} differ in more than dim {}", name, shape_tuple(first), part, axis)
         if start > (<Py_ssize_t> 1 << 58) - sizes[k]:
-            raise ShapeError(f"{name}: more than a tensor can hold along dim {axis}")
+            raise worded(ShapeError, "{}: more than a tensor can hold along dim {}", name, axis)
         start += sizes[k]
     shape[axis] = start
     out = made(first.ndim, shape, dtype)
@@ -159,13 +217,16 @@ def stack(tensors, dim=0):
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = first.ndim, n = <int> len(given), dtype = -1, i, k
+    plainly = joined_plainly(given, dim, True)
+    if plainly is not None:
+        return plainly
     for k in range(n):
         part = <Tensor> parts[k]
         dtype = promote(dtype, part.dtype_)
         if not same_shape(part.layout, first):
-            raise ShapeError(f"stack: shapes {shape_tuple(first)} and {part.shape} differ")
+            raise worded(ShapeError, "stack: shapes {} and {.shape} differ", shape_tuple(first), part)
     if ndim == MAX_NDIM:
-        raise ShapeError(f"stack: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(ShapeError, "stack: a tensor has at most {} dimensions", MAX_NDIM)
     axis = axis_of(dim, ndim + 1, "stack")
     for i in range(ndim):
         shape[i + (i >= axis)] = first.dims[i]
@@ -199,10 +260,53 @@ cdef tuple with_dims(object tensors, int ndim, str name):
     return parts
 
 
+def block_diag(*tensors):
+    """A matrix with the given matrices (vectors are rows) along its diagonal, zeros elsewhere."""
+    cdef tuple given = tensors_of(tensors if len(tensors) else (made(1, &NOTHING, FLOAT32),), "block_diag")
+    cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
+    cdef Py_ssize_t shape[2]
+    cdef int n = <int> len(given), dtype = -1, k
+    cdef Layout* part
+    cdef Sizes room
+    _memory = room_for(2 * n, &room)
+    shape[0] = shape[1] = 0
+    for k in range(n):
+        part, dtype = (<Tensor> parts[k]).layout, promote(dtype, (<Tensor> parts[k]).dtype_)
+        if part.ndim > 2:
+            raise worded(RuntimeError, "block_diag: expected tensors of at most 2 dimensions, got shape {.shape}", given[k])
+        room.at[2 * k] = part.dims[0] if part.ndim == 2 else 1
+        room.at[2 * k + 1] = part.dims[part.ndim - 1] if part.ndim else 1
+        shape[0] += room.at[2 * k]
+        shape[1] += room.at[2 * k + 1]
+    cdef Tensor out = zeros_of(2, shape, dtype)
+    shape[0] = 0
+    for k in range(n):
+        copy_part(out, shape[0], <Tensor> parts[k], strides_of(out.layout) + 2 - (<Tensor> parts[k]).layout.ndim)
+        shape[0] += room.at[2 * k] * shape[1] + room.at[2 * k + 1]
+    return recorded_join(n, parts, out, BLOCK_DIAG, 2 * n, room.at)
+
+
+cdef int blocks_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """block_diag: every block of the gradient, as it lies."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
+    cdef const Py_ssize_t* steps = strides_of(g.layout)
+    cdef Py_ssize_t start = 0
+    cdef int i
+    for i in range(node.n_edges):
+        if node.edges[i].target != NULL:
+            result[i] = fit(tensor_alias(g, layout_strided(2, ints + 2 * i, steps), g.data + start * itemsize_of(g.dtype_)), node, i)
+        start += ints[2 * i] * steps[0] + ints[2 * i + 1] * steps[1]
+    return 0
+
+
+backwards[BLOCK_DIAG] = blocks_backward
+
+
 def hstack(tensors):
     """Tensors joined along dimension 1 (of one dimension: 0)."""
     cdef tuple parts = with_dims(tensors, 1, "hstack")
-    return joined(parts, (<Tensor> parts[0]).layout.ndim != 1, "hstack")
+    return joined(parts, 0 if (<Tensor> parts[0]).layout.ndim == 1 else 1, "hstack")
 
 
 def vstack(tensors):
@@ -261,7 +365,8 @@ def broadcast_tensors(*tensors):
         layout_decref(layout)
         layout = wider
         if layout == NULL:
-            raise ShapeError(f"broadcast_tensors: shapes {' and '.join([str(t.shape) for t in parts])} do not broadcast against each other")
+            raise worded(ShapeError, "broadcast_tensors: shapes {} do not broadcast against each other",
+                                     ' and '.join([str(t.shape) for t in parts]))
     for i in range(<int> len(parts)):
         parts[i] = expanded(<Tensor> parts[i], layout.ndim, layout.dims)
     layout_decref(layout)
@@ -278,13 +383,14 @@ def meshgrid(*tensors, str indexing="ij"):
     cdef Tensor t
     cdef int i, at
     if not xy and indexing != "ij":
-        raise RuntimeError(f"meshgrid: indexing must be \"ij\" or \"xy\", got {indexing!r}")
+        raise worded(RuntimeError, "meshgrid: indexing must be \"ij\" or \"xy\", got {!r}", indexing)
     if n > MAX_NDIM:
-        raise ShapeError(f"meshgrid: a tensor has at most {MAX_NDIM} dimensions, got {n} tensors")
+        raise worded(ShapeError, "meshgrid: a tensor has at most {} dimensions, got {} tensors", MAX_NDIM, n)
     for i in range(n):
         t = <Tensor> parts[i]
         if t.layout.ndim > 1:
-            raise RuntimeError(f"meshgrid: expected tensors of at most 1 dimension, got shapes {', '.join([str(p.shape) for p in parts])}")
+            raise worded(RuntimeError, "meshgrid: expected tensors of at most 1 dimension, got shapes {}",
+                                       ', '.join([str(p.shape) for p in parts]))
         if t.dtype_ != (<Tensor> parts[0]).dtype_:
             raise RuntimeError("meshgrid: expected tensors of one dtype")
         shape[i] = 1
@@ -292,7 +398,8 @@ def meshgrid(*tensors, str indexing="ij"):
     for i in range(n):
         at = 1 - i if swaps and i < 2 else i
         shape[at] = sizes[at]
-        parts[i] = expanded(reshape_to(<Tensor> parts[i], n, shape), n, sizes)
+        t = <Tensor> parts[i]
+        parts[i] = expanded(t if at == n - 1 and t.layout.ndim else reshape_to(t, n, shape), n, sizes)
         shape[at] = 1
     return tuple(parts)
 
@@ -314,7 +421,7 @@ cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
     cdef bint drops = row == UNBIND
     cdef int i, ndim = x.layout.ndim - drops
     if n > MOST_PARTS:
-        raise MemoryError(f"out of memory: {n} tensors")
+        raise worded(MemoryError, "out of memory: {} tensors", n)
     cdef tuple parts = PyTuple_New(n)
     if n and wants_grad(x) and grad_enabled():
         if drops:
@@ -355,7 +462,7 @@ cdef tuple cut(Tensor x, int row, Py_ssize_t n, Py_ssize_t* sizes, int dim):
 
 cdef int cut_axis(Tensor x, object dim, str name) except -1:
     if x.layout.ndim == 0:
-        raise ShapeError(f"{name}: a tensor of 0 dimensions can't be cut")
+        raise worded(ShapeError, "{}: a tensor of 0 dimensions can't be cut", name)
     return axis_of(dim, x.layout.ndim, name)
 
 
@@ -376,7 +483,7 @@ cdef tuple by_sizes(Tensor x, object given, int axis, str name):
     for wanted in given:
         if k == n:
             break
-        sizes[k] = integer(wanted, "a size", name)
+        sizes[k] = wanted if type(wanted) is int else integer(wanted, "a size", name)
         if not 0 <= sizes[k] <= left:
             left = -1
             break
@@ -384,7 +491,7 @@ cdef tuple by_sizes(Tensor x, object given, int axis, str name):
         k += 1
     unmoved(before, name)
     if left or k != n:
-        raise ShapeError(f"{name}: sizes {list(given)} do not add up to {size}, the size of dim {axis} of shape {x.shape}")
+        raise worded(ShapeError, "{}: sizes {} do not add up to {}, the size of dim {} of shape {.shape}", name, list(given), size, axis, x)
     return cut(x, PIECES, n, sizes, axis)
 
 
@@ -413,7 +520,7 @@ def split(x, split_size_or_sections, dim=0):
         return by_sizes(a, split_size_or_sections, axis, "split")
     size = split_size_or_sections
     if size < 0 or (size == 0 and n):
-        raise ShapeError(f"split: the size must be positive, got {size}")
+        raise worded(ShapeError, "split: the size must be positive, got {}", size)
     return by_number(a, (n - 1) // size + 1 if n else 1, size, 0, axis)
 
 
@@ -423,7 +530,7 @@ def chunk(x, Py_ssize_t chunks, dim=0):
     cdef int axis = cut_axis(a, dim, "chunk")
     cdef Py_ssize_t n = a.layout.dims[axis], size = (n - 1) // max(chunks, 1) + 1 if n else 0
     if chunks < 1:
-        raise ShapeError(f"chunk: expected at least 1 chunk, got {chunks}")
+        raise worded(ShapeError, "chunk: expected at least 1 chunk, got {}", chunks)
     return by_number(a, (n - 1) // size + 1 if n else chunks, size, 0, axis)
 
 
@@ -437,12 +544,12 @@ def tensor_split(input, indices_or_sections, dim=0):
     cdef list sizes = [], parts = []
     if isinstance(given, Tensor):
         if given.ndim > 1 or given.dtype.name != "int64":
-            raise RuntimeError(f"tensor_split: expected int64 in at most 1 dimension, got {given.dtype} of shape {given.shape}")
+            raise worded(RuntimeError, "tensor_split: expected int64 in at most 1 dimension, got {0.dtype} of shape {0.shape}", given)
         given = given.tolist()
     if PyIndex_Check(given) and not isinstance(given, Tensor):
         sections = integer(given, "the number of sections", "tensor_split")
         if sections < 1:
-            raise RuntimeError(f"tensor_split: expected at least 1 section, got {sections}")
+            raise worded(RuntimeError, "tensor_split: expected at least 1 section, got {}", sections)
         return by_number(x, sections, size // sections, size % sections, axis)
     for at in (*given, size):
         place = max(min(PyNumber_AsSsize_t(at, NULL), size), -size)

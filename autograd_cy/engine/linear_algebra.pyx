@@ -19,7 +19,7 @@ from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import expand, swap_axes
 from autograd_cy.engine.tensor import OPCODES
@@ -44,25 +44,25 @@ cdef Tensor matrices(object x, str name, str what="A"):
     """x, if it is a tensor of floating-point matrices."""
     cdef Tensor t
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: expected {what} to be a Tensor, got {type(x).__name__}")
+        raise worded(TypeError, "{}: expected {} to be a Tensor, got {}", name, what, type(x).__name__)
     t = x
     if t.dtype_ > FLOAT64:
-        raise DTypeError(f"{name}: expected a floating-point tensor as {what}, got {t.dtype.name}; convert it first")
+        raise worded(DTypeError, "{}: expected a floating-point tensor as {}, got {.dtype.name}; convert it first", name, what, t)
     if t.layout.ndim < 2:
-        raise ShapeError(f"{name}: the input tensor {what} must have at least 2 dimensions, got shape {t.shape}")
+        raise worded(ShapeError, "{}: the input tensor {} must have at least 2 dimensions, got shape {.shape}", name, what, t)
     return t
 
 
 cdef Tensor square(object x, str name):
     cdef Tensor t = matrices(x, name)
     if t.layout.dims[t.layout.ndim - 1] != t.layout.dims[t.layout.ndim - 2]:
-        raise ShapeError(f"{name}: A must be batches of square matrices, but they are of shape {t.shape}")
+        raise worded(ShapeError, "{}: A must be batches of square matrices, but they are of shape {.shape}", name, t)
     return t
 
 
 cdef int of_one_dtype(Tensor a, Tensor b, str name) except -1:
     if a.dtype_ != b.dtype_:
-        raise RuntimeError(f"{name}: expected A and B to have the same dtype, but found {a.dtype.name} and {b.dtype.name}")
+        raise worded(RuntimeError, "{}: expected A and B to have the same dtype, but found {.dtype.name} and {.dtype.name}", name, a, b)
     return 0
 
 
@@ -127,7 +127,7 @@ def room(Tensor a, *sizes, dtype=None):
     """A new tensor with a vector or matrix of the given sizes (or a number) for each matrix of a."""
     cdef int code = a.dtype_ if dtype is None else dtype
     if a.layout.ndim < 2:                         # an argument made it so
-        raise ShapeError(f"linalg: expected matrices, got shape {a.shape}")
+        raise worded(ShapeError, "linalg: expected matrices, got shape {.shape}", a)
     return for_each(a, code, sizes[0] if sizes else -1, sizes[1] if len(sizes) > 1 else -1)
 
 
@@ -227,7 +227,8 @@ cdef tuple with_one_batch(Tensor a, Tensor b, str name):
     cdef tuple x = batch_sizes(a), y = batch_sizes(b)
     batch = broadcast_sizes(x, y)
     if batch is None:
-        raise ShapeError(f"{name}: the batches of A, of shape {a.shape}, and B, of shape {b.shape}, do not broadcast against each other")
+        raise worded(ShapeError, "{}: the batches of A, of shape {.shape}, and B, of shape {.shape}, do not broadcast against each other",
+                                 name, a, b)
     return expand(a, (*batch, *a.shape[n:])), expand(b, (*batch, *b.shape[b.layout.ndim - 2:]))
 
 
@@ -279,7 +280,7 @@ cdef Tensor with_column(Tensor b):
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef int i
     if b.layout.ndim == MAX_NDIM:
-        raise ShapeError(f"linalg.solve: shape {b.shape} has too many dimensions")
+        raise worded(ShapeError, "linalg.solve: shape {.shape} has too many dimensions", b)
     for i in range(b.layout.ndim):
         shape[i] = b.layout.dims[i]
     shape[b.layout.ndim] = 1
@@ -295,16 +296,16 @@ cdef object solve_any(object A, object B, bint left, PyObject* info, str name):
     cdef Tensor b
     cdef bint vector
     if not isinstance(B, Tensor):
-        raise TypeError(f"{name}: expected B to be a Tensor, got {type(B).__name__}")
+        raise worded(TypeError, "{}: expected B to be a Tensor, got {}", name, type(B).__name__)
     b = B
     of_one_dtype(a, b, name)
     vector = b.layout.ndim == 1 or b.layout.ndim == a.layout.ndim - 1 and b.shape == a.shape[:a.layout.ndim - 1]
     if vector:
         b = with_column(b)
     if last(b, 2 if left or vector else 1) != last(a, 1):
-        raise ShapeError(f"{name}: A of shape {a.shape} and B of shape {B.shape} do not fit")
+        raise worded(ShapeError, "{}: A of shape {.shape} and B of shape {.shape} do not fit", name, a, B)
     if vector and not left:
-        raise ShapeError(f"{name}: vector broadcasting of B, of shape {B.shape}, is not supported for left=False")
+        raise worded(ShapeError, "{}: vector broadcasting of B, of shape {.shape}, is not supported for left=False", name, B)
     if not share_batch(a, b):
         a, b = with_one_batch(a, b, name)
     if vector:
@@ -356,7 +357,7 @@ def solve_triangular(A, B, *, bint upper, bint left=True, bint unitriangular=Fal
     cdef Tensor b = matrices(B, "linalg.solve_triangular", "B")
     of_one_dtype(a, b, "linalg.solve_triangular")
     if last(b, 2 if left else 1) != last(a, 1):
-        raise ShapeError(f"linalg.solve_triangular: A of shape {a.shape} and B of shape {b.shape} do not fit")
+        raise worded(ShapeError, "linalg.solve_triangular: A of shape {.shape} and B of shape {.shape} do not fit", a, b)
     if not share_batch(a, b):
         a, b = with_one_batch(a, b, "linalg.solve_triangular")
     if left:

@@ -5,18 +5,21 @@ functions.
 """
 
 from functools import lru_cache
+from operator import index as as_int
 
 import numpy as np
 
 from ..array.errors import ShapeError
+from .arrange import broadcast_shapes
 from .choose import where
 from .creation import tensor
-from .distances import cdist, corrcoef, cov, pdist
+from .distances import cdist_row, cov_row, pdist_row
 from .gather import gather
 from .gradients import FUNCTIONS
-from .named_products import addmm, addmv, addr, baddbmm, cross, dot, einsum, kron, mm, outer, scaled_sum, trace, vander
+from .joins import broadcast_tensors
+from .named_products import addmm, bmm, cross_plainly, cross_rows, dot, einsum, kron, mm, mv, outer, powers, scaled_sum, trace
 from .products import matmul
-from .shape import permute, reshape, squeeze, unsqueeze
+from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
 
 
@@ -76,6 +79,21 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 # ---- beta * input + alpha * product
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * (mat @ vec), for a matrix and a vector; input broadcasts."""
+    return scaled_sum("addmv", input, mv(mat, vec), beta, alpha)
+
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2), for vectors; input broadcasts."""
+    return scaled_sum("addr", input, outer(vec1, vec2), beta, alpha)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * bmm(batch1, batch2), for batches of matrices; input broadcasts."""
+    return scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)
+
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * the sum over the batch of bmm(batch1, batch2); input broadcasts."""
@@ -202,7 +220,70 @@ def _axis(dim, x, name):
 
 # ---- distances, statistics
 
-def euclidean(x1, x2):
+def vander(x: Tensor, N=None, increasing: bool = False) -> Tensor:
+    """The powers of a vector's elements, in columns: from N - 1 to 0, or increasing. N: as many as there are elements."""
+    if not isinstance(x, Tensor) or x.ndim != 1:
+        _dims("vander", (x, 1))
+    return powers(x, x.numel() if N is None else _not_negative(N), increasing)
+
+
+def _not_negative(n):
+    if as_int(n) < 0:
+        raise ShapeError(f"vander: N must be non-negative, got {n}")
+    return as_int(n)
+
+
+def linalg_vander(x: Tensor, *, N=None) -> Tensor:
+    """The powers 0 to N - 1 of the elements of x (..., n), in a new last dimension. N: n."""
+    _need("linalg.vander", x)
+    if not x.ndim:
+        raise ShapeError("linalg.vander: expected at least 1 dimension, got shape ()")
+    n = x.shape[-1] if N is None else as_int(N)
+    if N is not None and n < 2:
+        raise ShapeError(f"linalg.vander: N must be greater than 1, got {n}")
+    return powers(x, n, True)
+
+
+# ---- distances, statistics
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The p-norms of all differences between rows of x1 (..., P, M) and of x2 (..., R, M): (..., P, R). The gradient of a distance of 0
+    is 0. Euclidean distances of more than 25 rows are made from a matrix product, unless compute_mode says "donot_use...".
+    """
+    made = cdist_row(x1, x2, p, False) if compute_mode == "use_mm_for_euclid_dist_if_necessary" else None
+    if made is not None:
+        return made
+    _need("cdist", x1, x2)
+    p, ours, theirs = float(p), x1.shape, x2.shape
+    if len(ours) < 2 or len(theirs) < 2 or ours[-1] != theirs[-1]:
+        raise ShapeError(f"cdist: expected rows of one length, got shapes {ours} and {theirs}")
+    if not p >= 0:
+        raise ShapeError(f"cdist: p must be non-negative, got {p}")
+    if not x1.is_floating_point() or not x2.is_floating_point():
+        raise TypeError(f"cdist: expected floating-point tensors, got {x1.dtype.name} and {x2.dtype.name}")
+    if p == 2 and (ours[-2] > 25 or theirs[-2] > 25) and compute_mode in (None, 0, "use_mm_for_euclid_dist_if_necessary") \
+            or compute_mode in (1, "use_mm_for_euclid_dist"):
+        return _euclidean(x1, x2)
+    if ours[:-2] != theirs[:-2]:
+        batch = broadcast_shapes(ours[:-2], theirs[:-2])
+        x1, x2 = expand(x1, (*batch, *ours[-2:])), expand(x2, (*batch, *theirs[-2:]))
+    if x1.dtype is not x2.dtype:
+        x1, x2 = x1.double(), x2.double()
+    return cdist_row(x1, x2, p, True)
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norms of the differences between all pairs of rows of a matrix, (0, 1), (0, 2) ... The gradient of a distance of 0 is 0."""
+    made = pdist_row(input, p)
+    if made is not None:
+        return made
+    _dims("pdist", (input, 2))
+    if not p >= 0:
+        raise ShapeError(f"pdist: p must be non-negative, got {p}")
+    raise TypeError(f"pdist: expected a floating-point tensor, got {input.dtype.name}")
+
+
+def _euclidean(x1, x2):
     """cdist by a matrix product."""
     middle = x1.detach().mean(-2, True) if x1.shape[-2] else 0
     a, b = x1 - middle, x2 - middle                       # small numbers cancel less
@@ -220,13 +301,36 @@ def pair_matrix(v, n):
     return where(tensor(first == second), 0, reshape(gather(v, 0, tensor(places.reshape(-1))), (n, n)))
 
 
-def weighted_covariance(x, correction, fweights, aweights):
-    """cov of at most two dimensions, with weights of the observations."""
-    x = x if x.ndim == 2 else reshape(x, (1, x.numel()))
-    if not x.is_floating_point():
-        x = x.float()
+def _variables(x, name):
+    """Rows of floating-point observations."""
+    if not isinstance(x, Tensor):
+        _need(name, x)
+    if x.ndim != 2:
+        if x.ndim > 2:
+            raise ShapeError(f"{name}: expected at most 2 dimensions, got shape {x.shape}")
+        x = reshape(x, (1, x.numel()))
+    return x if x.is_floating_point() else x.float()
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of variables (rows) over observations (columns), clipped to [-1, 1]."""
+    out = cov_row(input, 0, True)
+    if out is None:
+        out = cov_row(_variables(input, "corrcoef"), 0, True)
+    return out if out.numel() != 1 else reshape(out, ())
+
+
+def cov(input: Tensor, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
+    """The covariances of variables (rows) over observations (columns): divided by the (weighted) number of observations minus
+    `correction`. fweights are how often each observation counts, aweights its weight. One variable gives a number.
+    """
+    if fweights is None and aweights is None:
+        out = cov_row(input, correction, False)
+        if out is None:
+            out = cov_row(_variables(input, "cov"), correction, False)
+        return out if out.numel() != 1 else reshape(out, ())
+    x, weights = _variables(input, "cov"), None
     m, n = x.shape
-    weights = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is None:
             continue
@@ -244,6 +348,37 @@ def weighted_covariance(x, correction, fweights, aweights):
     centred = x - middle
     out = matmul(centred * weights, centred.mT) / freedom.clamp(min=0)
     return out if m != 1 else reshape(out, ())
+
+
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross products along a dimension of size 3; other dimensions broadcast."""
+    made = cross_plainly(input, other) if dim == -1 else None
+    if made is not None:
+        return made
+    _need("linalg.cross", input, other)
+    ours, theirs, ndim = input.shape, other.shape, input.ndim
+    if len(theirs) != ndim:
+        raise ShapeError(f"linalg.cross: inputs must have the same number of dimensions, got shapes {ours} and {theirs}")
+    axis = _axis(dim, input, "linalg.cross")
+    if ours[axis] != 3 or theirs[axis] != 3:
+        raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3, got shapes {ours} and {theirs}")
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"linalg.cross: inputs must have one dtype, got {input.dtype.name} and {other.dtype.name}")
+    input, other = broadcast_tensors(input, other)
+    if axis == ndim - 1:
+        return cross_rows(input, other)
+    return movedim(cross_rows(movedim(input, axis, -1), movedim(other, axis, -1)), -1, axis)
+
+
+def cross(input: Tensor, other: Tensor, dim=None) -> Tensor:
+    """The cross products along `dim`, or the first dimension of size 3."""
+    if not isinstance(input, Tensor):
+        _need("cross", input)
+    if dim is None:
+        if 3 not in input.shape:
+            raise ShapeError(f"cross: no dimension of size 3 in shape {input.shape}")
+        dim = input.shape.index(3)
+    return linalg_cross(input, other, dim=-1 if dim == input.ndim - 1 else dim)
 
 
 FUNCTIONS["pair_matrix"] = pair_matrix

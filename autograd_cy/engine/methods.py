@@ -234,7 +234,7 @@ METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
     blocks.repeat, blocks.tile, arrange.repeat_interleave, blocks.flip, arrange.fliplr, arrange.flipud, blocks.roll, blocks.rot90,
     shape.ravel, joins.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, windows.diag, windows.diag_embed, arrange.diagflat,
-    arrange.diagonal_scatter, arrange.select_scatter, arrange.slice_scatter, windows.tril, windows.triu, arrange.tril_, arrange.triu_,
+    windows.diagonal_scatter, windows.select_scatter, windows.slice_scatter, windows.tril, windows.triu, arrange.tril_, arrange.triu_,
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
     gather.index_select, gather.index_add, gather.index_add_, gather.index_copy, gather.index_copy_, gather.index_fill, gather.index_fill_,
     gather.scatter, gather.scatter_, gather.scatter_add, gather.scatter_add_, index.index_put_, index.index_put,

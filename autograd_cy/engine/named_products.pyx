@@ -8,7 +8,7 @@ from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
     Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, strides_of,
 )
-from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, read_shape
+from autograd_cy.engine.arguments cimport need_tensor, read_shape
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport converted
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
@@ -18,10 +18,9 @@ from autograd_cy.engine.shape cimport reshape_to
 from autograd_cy.engine.tensor cimport POW, Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
 
-from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.products import matmul
-from autograd_cy.engine.joins import broadcast_tensors
-from autograd_cy.engine.shape import movedim, reshape
+from autograd_cy.engine.shape import reshape
 from autograd_cy.kernels.table import routine_number
 
 cdef int ADD = row_number("add"), MUL = row_number("mul"), TRACE = row_number("trace"), CROSS = row_number("cross")
@@ -33,14 +32,14 @@ cdef int check_dims(object a, int ndim_a, object b, int ndim_b, str name, bint a
     """Two tensors of one number dtype and of so many dimensions."""
     for x in (a, b):
         if not is_tensor(<PyObject*> x):
-            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+            raise worded(TypeError, "{}: expected a Tensor, got {}", name, type(x).__name__)
     if (<Tensor> a).layout.ndim != ndim_a or (<Tensor> b).layout.ndim != ndim_b:
-        raise ShapeError(f"{name}: expected a {ndim_a}-D and a {ndim_b}-D tensor, but got shapes {a.shape} and {b.shape}")
+        raise worded(ShapeError, "{}: expected a {}-D and a {}-D tensor, but got shapes {.shape} and {.shape}", name, ndim_a, ndim_b, a, b)
     return 0 if any_dtype else check_operands(<Tensor> a, <Tensor> b, name)
 
 
 cdef int unfit(object a, object b, str name) except -1:
-    raise ShapeError(f"{name}: shapes {a.shape} and {b.shape} do not fit")
+    raise worded(ShapeError, "{}: shapes {.shape} and {.shape} do not fit", name, a, b)
 
 
 def mm(input, mat2):
@@ -94,21 +93,6 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     return scaled_sum("addmm", input, matmul_recorded(<Tensor> mat1, <Tensor> mat2), beta, alpha)
 
 
-def addmv(input, mat, vec, *, beta=1, alpha=1):
-    """beta * input + alpha * (mat @ vec), for a matrix and a vector; input broadcasts."""
-    return scaled_sum("addmv", input, mv(mat, vec), beta, alpha)
-
-
-def addr(input, vec1, vec2, *, beta=1, alpha=1):
-    """beta * input + alpha * outer(vec1, vec2), for vectors; input broadcasts."""
-    return scaled_sum("addr", input, outer(vec1, vec2), beta, alpha)
-
-
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    """beta * input + alpha * bmm(batch1, batch2), for batches of matrices; input broadcasts."""
-    return scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)
-
-
 def kron(input, other):
     """The Kronecker product: every element of input times all of other, as blocks."""
     cdef Tensor a = need_tensor(input, "kron"), b = need_tensor(other, "kron")
@@ -117,7 +101,7 @@ def kron(input, other):
     cdef Py_ssize_t right[MAX_NDIM]
     cdef Py_ssize_t shape[MAX_NDIM]
     if 2 * n > MAX_NDIM:
-        raise ShapeError(f"kron: shapes {a.shape} and {b.shape} have too many dimensions")
+        raise worded(ShapeError, "kron: shapes {.shape} and {.shape} have too many dimensions", a, b)
     for i in range(n):
         k = i - n + a.layout.ndim
         left[2 * i], left[2 * i + 1] = a.layout.dims[k] if k >= 0 else 1, 1
@@ -135,7 +119,7 @@ def trace(input):
     cdef Py_ssize_t size, step, zero = 0
     cdef Layout* layout
     if x.layout.ndim != 2:
-        raise ShapeError(f"trace: expected a matrix, but got shape {x.shape}")
+        raise worded(ShapeError, "trace: expected a matrix, but got shape {.shape}", x)
     size, step = min(x.layout.dims[0], x.layout.dims[1]), strides_of(x.layout)[0] + strides_of(x.layout)[1]
     layout = layout_contiguous(0, &zero)
     out = own(tensor_new(layout, x.dtype_ if x.dtype_ <= FLOAT64 else INT64))
@@ -147,7 +131,18 @@ def trace(input):
     return out
 
 
-def cross_rows(Tensor a, Tensor b):
+def cross_plainly(a, b):
+    """Cross products along the last axis, of tensors of one shape and dtype; None where they are something else."""
+    cdef Tensor x
+    cdef Tensor y
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        x, y = a, b
+        if x.dtype_ == y.dtype_ and x.layout.ndim and x.layout.dims[x.layout.ndim - 1] == 3 and same_shape(x.layout, y.layout):
+            return cross_rows(x, y)
+    return None
+
+
+cpdef object cross_rows(Tensor a, Tensor b):
     """The row itself: cross products along the last axis, of size 3, of tensors of one shape and dtype."""
     global R_CROSS
     cdef PyObject* arrays[3]
@@ -164,73 +159,20 @@ def cross_rows(Tensor a, Tensor b):
     return out
 
 
-def linalg_cross(input, other, *, dim=-1):
-    """The cross products along a dimension of size 3; other dimensions broadcast."""
-    return cross_along(input, other, dim, "linalg.cross")
-
-
-def cross(input, other, dim=None):
-    """The cross products along `dim`, or the first dimension of size 3."""
-    cdef Tensor a = need_tensor(input, "cross")
-    cdef int i
-    if dim is None:
-        for i in range(a.layout.ndim):
-            if a.layout.dims[i] == 3:
-                return cross_along(a, other, i, "cross")
-        raise ShapeError(f"cross: no dimension of size 3 in shape {a.shape}")
-    return cross_along(a, other, dim, "linalg.cross")
-
-
-cdef object cross_along(object input, object other, object dim, str name):
-    cdef Tensor a = need_tensor(input, name), b = need_tensor(other, name)
-    cdef int ndim = a.layout.ndim, axis = axis_of(dim, ndim, name)
-    if b.layout.ndim != ndim:
-        raise ShapeError(f"{name}: inputs must have the same number of dimensions, got shapes {a.shape} and {b.shape}")
-    if ndim == 0 or a.layout.dims[axis] != 3 or b.layout.dims[axis] != 3:
-        raise ShapeError(f"{name}: inputs dimension {dim} must have length 3, got shapes {a.shape} and {b.shape}")
-    if a.dtype_ != b.dtype_:
-        raise RuntimeError(f"{name}: inputs must have one dtype, got {a.dtype.name} and {b.dtype.name}")
-    if not same_shape(a.layout, b.layout):
-        a, b = broadcast_tensors(a, b)
-    if axis == ndim - 1:
-        return cross_rows(a, b)
-    return movedim(cross_rows(movedim(a, axis, -1), movedim(b, axis, -1)), -1, axis)
-
-
-def vander(x, N=None, bint increasing=False):
-    """The powers of a vector's elements, in columns: from N - 1 to 0, or increasing. N: as many as there are elements."""
-    cdef Tensor a = need_tensor(x, "vander")
-    if a.layout.ndim != 1:
-        raise ShapeError(f"vander: expected 1-D tensors, but got shapes {a.shape}")
-    return powers(a, a.layout.dims[0] if N is None else integer(N, "N", "vander"), 0, increasing, "vander")
-
-
-def linalg_vander(x, *, N=None):
-    """The powers 0 to N - 1 of the elements of x (..., n), in a new last dimension. N: n."""
-    cdef Tensor a = need_tensor(x, "linalg.vander")
-    if not a.layout.ndim:
-        raise ShapeError("linalg.vander: expected at least 1 dimension, got shape ()")
-    return powers(a, a.layout.dims[a.layout.ndim - 1] if N is None else integer(N, "N", "linalg.vander"), 0 if N is None else 2, True,
-                  "linalg.vander")
-
-
-cdef object powers(Tensor x, Py_ssize_t n, Py_ssize_t least, bint increasing, str name):
+def powers(Tensor x, Py_ssize_t n, bint increasing):
+    """The powers 0 to n - 1, or n - 1 to 0, in a new last dimension, for vander."""
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t k
     cdef int ndim = x.layout.ndim, i
-    cdef Layout* layout
-    cdef Tensor exponents
-    if n < least:
-        raise ShapeError(f"{name}: N must be {'greater than 1' if least else 'non-negative'}, got {n}")
-    if x.dtype_ == BOOL:
-        x = x.long()
-    if ndim == MAX_NDIM:
-        raise ShapeError(f"{name}: a tensor has at most {MAX_NDIM} dimensions")
-    layout = layout_contiguous(1, &n)
-    exponents = own(tensor_new(layout, INT64))
+    cdef Layout* layout = layout_contiguous(1, &n)
+    cdef Tensor exponents = own(tensor_new(layout, INT64))
     layout_decref(layout)
     for k in range(n):
         (<long long*> exponents.data)[k] = k if increasing else n - 1 - k
+    if x.dtype_ == BOOL:
+        x = own(converted(x, INT64))
+    if ndim == MAX_NDIM:
+        raise worded(ShapeError, "vander: a tensor has at most {} dimensions", ndim)
     for i in range(ndim):
         shape[i] = x.layout.dims[i]
     shape[ndim] = 1
@@ -302,9 +244,9 @@ def einsum(*args):
         n = len(args)
     for i in range(1, n):
         if not is_tensor(<PyObject*> args[i]):
-            raise TypeError(f"einsum: expected tensors as operands, got {type(args[i]).__name__}")
+            raise worded(TypeError, "einsum: expected tensors as operands, got {}", type(args[i]).__name__)
         if (<Tensor> args[i]).dtype_ != (<Tensor> args[1]).dtype_:
-            raise DTypeError(f"einsum: expected operands of one dtype, got {args[1].dtype.name} and {args[i].dtype.name}")
+            raise worded(DTypeError, "einsum: expected operands of one dtype, got {} and {}", args[1].dtype.name, args[i].dtype.name)
         values.append(args[i])
     for function, first, second, more in steps_for(args[0], values):
         a = values[<Py_ssize_t> first]
@@ -343,11 +285,11 @@ cpdef object scaled_sum(str name, object input, Tensor product, object beta, obj
             and same_shape(x.layout, product.layout):
         return own(operators.binary(ADD, <PyObject*> x, <PyObject*> product))
     if x.dtype_ != product.dtype_:
-        raise RuntimeError(f"{name}: operands must have one dtype, got {x.dtype.name} and {product.dtype.name}")
+        raise worded(RuntimeError, "{}: operands must have one dtype, got {.dtype.name} and {.dtype.name}", name, x, product)
     if x.dtype_ > FLOAT64 and (isinstance(beta, float) or isinstance(alpha, float)):
-        raise RuntimeError(f"{name}: for integral input tensors, beta and alpha must not be floating point numbers")
+        raise worded(RuntimeError, "{}: for integral input tensors, beta and alpha must not be floating point numbers", name)
     if not expands_to(x.layout, product.layout):
-        raise ShapeError(f"{name}: an input of shape {x.shape} does not expand to the product's shape {product.shape}")
+        raise worded(ShapeError, "{}: an input of shape {.shape} does not expand to the product's shape {.shape}", name, x, product)
     out = product if alpha == 1 else product * alpha
     if beta == 0:                                              # with a gradient of zeros
         return out + x.masked_fill(x == x, 0).masked_fill(x != x, 0) if x.requires_grad else out

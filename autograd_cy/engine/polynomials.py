@@ -57,16 +57,19 @@ def _evaluate(name, input, n, shifted):
     return result
 
 
-def _function(name, text, shifted):
+def _function(name, shifted=False):
     def polynomial(input, n):
         return _evaluate(name, input, n, shifted)
     polynomial.__name__ = polynomial.__qualname__ = "shifted_" * shifted + name
-    polynomial.__doc__ = (f"{text}{', at 2 x - 1' * shifted}. The degree n, a number or a tensor, is cut off to an integer; 0 where it is "
-                          f"negative.\n\n    Raises TypeError without a tensor, ValueError for a degree above {MOST}.")
+    text = RECURRENCES[name][0] + ", at 2 x - 1" * shifted
+    polynomial.__doc__ = (f"{text}. The degree n, a number or a tensor, is cut off to an integer; 0 where it is negative.\n\n"
+                          f"    Raises TypeError without a tensor, ValueError for a degree above {MOST}.")
     return polynomial
 
 
-for _name, (_text, *_) in RECURRENCES.items():
-    globals()[_name] = _function(_name, _text, False)
-    if _name.startswith("chebyshev"):
-        globals()["shifted_" + _name] = _function(_name, _text, True)
+chebyshev_polynomial_t, shifted_chebyshev_polynomial_t = _function("chebyshev_polynomial_t"), _function("chebyshev_polynomial_t", True)
+chebyshev_polynomial_u, shifted_chebyshev_polynomial_u = _function("chebyshev_polynomial_u"), _function("chebyshev_polynomial_u", True)
+chebyshev_polynomial_v, shifted_chebyshev_polynomial_v = _function("chebyshev_polynomial_v"), _function("chebyshev_polynomial_v", True)
+chebyshev_polynomial_w, shifted_chebyshev_polynomial_w = _function("chebyshev_polynomial_w"), _function("chebyshev_polynomial_w", True)
+hermite_polynomial_h, hermite_polynomial_he = _function("hermite_polynomial_h"), _function("hermite_polynomial_he")
+laguerre_polynomial_l, legendre_polynomial_p = _function("laguerre_polynomial_l"), _function("legendre_polynomial_p")

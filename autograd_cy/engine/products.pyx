@@ -21,7 +21,7 @@ from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.gemm cimport batched_gemm, gemm
 from autograd_cy.kernels.table cimport ALL_VECTORS, K, LAST_SCALAR, REDUCE_SUM, Loop, Operand, recording
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy import ops
 from autograd_cy.engine.gradients import rule_gradients, saved_value
 from autograd_cy.engine.shape import squeeze, unsqueeze
@@ -147,7 +147,7 @@ cdef Py_ssize_t leading_size(Tensor a, Tensor b, int i, int ndim) except -1:
     cdef Py_ssize_t m = a.layout.dims[p] if p >= 0 else 1
     cdef Py_ssize_t n = b.layout.dims[q] if q >= 0 else 1
     if m != n and m != 1 and n != 1:
-        raise ShapeError(f"matmul: the leading sizes of shapes {a.shape} and {b.shape} do not broadcast against each other")
+        raise worded(ShapeError, "matmul: the leading sizes of shapes {.shape} and {.shape} do not broadcast against each other", a, b)
     return n if m == 1 else m
 
 
@@ -158,11 +158,11 @@ cdef Py_ssize_t lead_stride(Tensor a, int i, int ndim) noexcept:
 
 cdef int check_operands(Tensor a, Tensor b, str name) except -1:
     if a.dtype_ != b.dtype_:
-        raise RuntimeError(f"{name}: operands must have one dtype, got {a.dtype.name} and {b.dtype.name}")
+        raise worded(RuntimeError, "{}: operands must have one dtype, got {.dtype.name} and {.dtype.name}", name, a, b)
     if a.dtype_ == BOOL:
-        raise RuntimeError(f"{name}: not defined for bool tensors; convert them to a number dtype")
+        raise worded(RuntimeError, "{}: not defined for bool tensors; convert them to a number dtype", name)
     if a.layout.ndim == 0 or b.layout.ndim == 0:
-        raise ShapeError(f"{name}: both operands need at least 1 dimension, got shapes {a.shape} and {b.shape}")
+        raise worded(ShapeError, "{}: both operands need at least 1 dimension, got shapes {.shape} and {.shape}", name, a, b)
     return 0
 
 
@@ -171,8 +171,8 @@ cdef object matmul_recorded(Tensor a, Tensor b):
     cdef PyObject* inputs[2]
     cdef object out
     if a.layout.dims[a.layout.ndim - 1] != b.layout.dims[b.layout.ndim - 2]:
-        raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit: {a.layout.dims[a.layout.ndim - 1]} columns against "
-                         f"{b.layout.dims[b.layout.ndim - 2]} rows")
+        raise worded(ShapeError, "matmul: shapes {.shape} and {.shape} do not fit: {} columns against {} rows",
+                                 a, b, a.layout.dims[a.layout.ndim - 1], b.layout.dims[b.layout.ndim - 2])
     if a.layout.ndim == 2 and b.layout.ndim == 2:
         out = own(product(a, False, b, False))
     else:
@@ -200,13 +200,13 @@ def matmul(a, b):
         return matmul_recorded(x, y)
     if x.layout.ndim == 1:
         if x.layout.dims[0] != y.layout.dims[y.layout.ndim - 2 if y.layout.ndim > 1 else 0]:
-            raise ShapeError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
+            raise worded(ShapeError, "matmul: shapes {.shape} and {.shape} do not fit", x, y)
         if y.layout.ndim == 1:
             return reshape_to(matmul_recorded(unsqueeze(x, 0), unsqueeze(y, 1)), 0, NULL)
         return squeeze(matmul(unsqueeze(x, 0), y), -2)
     if y.layout.ndim == 1:
         if x.layout.dims[x.layout.ndim - 1] != y.layout.dims[0]:
-            raise ShapeError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
+            raise worded(ShapeError, "matmul: shapes {.shape} and {.shape} do not fit", x, y)
         return squeeze(matmul(x, unsqueeze(y, 1)), -1)
     if y.layout.ndim == 2 and x.layout.ndim > 2:
         # One large product instead of a batch, and no batch of gradients to sum for b.
@@ -244,7 +244,7 @@ cdef object linear_checked(object input, object weight, object bias):
         return linear_any(<Tensor> input, <Tensor> weight, <PyObject*> bias if bias is not None else NULL)
     for name, value in (("weight", weight), ("bias", bias)):
         if not isinstance(value, Tensor) and (value is not None or name == "weight"):
-            raise TypeError(f"linear: {name} must be a Tensor, got {type(value).__name__}")
+            raise worded(TypeError, "linear: {} must be a Tensor, got {}", name, type(value).__name__)
     return linear_any(own(as_operand_tensor(<PyObject*> input, -1)), <Tensor> weight, <PyObject*> bias if bias is not None else NULL)
 
 
@@ -267,8 +267,8 @@ cdef object linear_any(Tensor x, Tensor w, PyObject* bias):
         return own(linear_rows(x, w, bias))
     check_operands(x, w, "linear")
     if w.layout.ndim != 2 or x.layout.dims[x.layout.ndim - 1] != w.layout.dims[1]:
-        raise ShapeError(f"linear: an input of shape {x.shape} does not fit a weight of shape {w.shape}; the last size of the input "
-                         f"must be the second of the weight")
+        raise worded(ShapeError, "linear: an input of shape {.shape} does not fit a weight of shape {.shape}; the last size of the input "
+                                 "must be the second of the weight", x, w)
     if bias != NULL and not fits_bias(<Tensor> bias, w):
         raise ShapeError(f"linear: a bias of shape {(<Tensor> bias).shape} and dtype {(<Tensor> bias).dtype.name} does not fit "
                          f"a weight of shape {w.shape} and dtype {w.dtype.name}")

@@ -5,6 +5,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import disjoint_base
+
 from .tensor import Tensor
 
 def record_row(name: str, out: Tensor, inputs: tuple[Any, ...], attrs: tuple[Any, ...], aux: Any = None) -> Tensor: ...
@@ -14,6 +16,7 @@ def planned(plan: Callable[..., Any], *args: Any) -> Any: ...
 def packed(x: Any) -> Any: ...
 def run_planned(plan: Callable[..., RowPlan], *args: Any) -> Any: ...
 
+@disjoint_base
 class RowPlan:
     def __init__(
         self, row: str | None, routine: str, inputs: int, outs: tuple[Any, ...], ints: tuple[int, ...], numbers: tuple[float, ...] = (),

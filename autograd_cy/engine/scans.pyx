@@ -21,7 +21,7 @@ from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport REDUCE_SUM
 
-from autograd_cy.array.errors import DTypeError
+from autograd_cy.array.errors import DTypeError, worded
 from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.gradients import rule_gradient
 from autograd_cy.engine.reduce import ValuesIndices, amax, amin, mean, nansum, std, var
@@ -53,7 +53,7 @@ cdef Tensor new_like(Tensor x, int dtype):
 cdef int axis_for(object dim, object axis, Tensor x, str name) except -1:
     dim = either(dim, axis)
     if dim is None:
-        raise TypeError(f"{name}: dim is required")
+        raise worded(TypeError, "{}: dim is required", name)
     return axis_of(dim, x.layout.ndim, name)
 
 
@@ -170,7 +170,7 @@ def nanmean(input, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepd
     cdef bint keep = keep_of(keepdim, keepdims)
     cdef Tensor there, count
     if x.dtype_ > FLOAT64:
-        raise DTypeError(f"nanmean: expected a floating-point tensor, got {x.dtype.name}")
+        raise worded(DTypeError, "nanmean: expected a floating-point tensor, got {.dtype.name}", x)
     there = own(operators.binary(EQ, <PyObject*> x, <PyObject*> x))
     count = own(converted(own(reduced(REDUCE_SUM, there, dims, keep, 0)), x.dtype_))
     total = nansum(x, dims, keep)

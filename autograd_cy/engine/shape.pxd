@@ -22,6 +22,7 @@ cdef int copy_block(Tensor out, Py_ssize_t to, Tensor x, Py_ssize_t start, int n
 cdef object expanded(Tensor x, int ndim, Py_ssize_t* sizes)
 
 cdef object contiguous(Tensor x)
+cdef Tensor copied_as_clone(Tensor x)
 cdef object selected(Tensor x, int axis, Py_ssize_t index, str name)
 cdef object narrowed(Tensor x, int axis, Py_ssize_t start, Py_ssize_t length)
 cdef PyObject** fill_one(PyObject** inputs, Tensor a) noexcept

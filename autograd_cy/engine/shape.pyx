@@ -23,7 +23,7 @@ from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edg
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import BoundsError, ShapeError, misfit
+from autograd_cy.array.errors import BoundsError, ShapeError, misfit, worded
 from autograd_cy.array.dtypes import DType, as_dtype
 
 cdef int RESHAPE = row_number("reshape"), PERMUTE = row_number("permute"), EXPAND = row_number("expand")
@@ -140,8 +140,8 @@ def view(x, *shape):
         raise TypeError("view: reinterpreting memory as another dtype is not supported; use to(dtype)")
     made = viewed(t, sizes_fitting(t, sizes_from(shape), sizes, "view"), sizes)
     if made is None:
-        raise ShapeError(f"view: shape {tuple(sizes_from(shape))} needs a copy of the tensor of shape {t.shape} and strides "
-                         f"{t.stride()}; use reshape()")
+        raise worded(ShapeError, "view: shape {} needs a copy of the tensor of shape {.shape} and strides {}; use reshape()",
+                                 tuple(sizes_from(shape)), t, t.stride())
     return made
 
 
@@ -188,7 +188,7 @@ def permute(x, *dims):
     cdef Py_ssize_t order[MAX_NDIM]
     cdef object given = sizes_from(dims)
     if len(given) != t.layout.ndim:
-        raise ShapeError(f"permute: {len(given)} dims for a tensor of {t.layout.ndim} dimensions")
+        raise worded(ShapeError, "permute: {} dims for a tensor of {} dimensions", len(given), t.layout.ndim)
     return permuted(t, read_dims(given, t.layout.ndim, order, "permute"), order)
 
 
@@ -213,7 +213,7 @@ def t(x):
     """The transpose of a matrix (a vector or scalar is returned as it is). A view."""
     cdef Tensor a = need_tensor(x, "t")
     if a.layout.ndim > 2:
-        raise ShapeError(f"t: expected at most 2 dimensions, got shape {a.shape}; use transpose() or mT")
+        raise worded(ShapeError, "t: expected at most 2 dimensions, got shape {.shape}; use transpose() or mT", a)
     return transposed(a, 0, 1)
 
 
@@ -221,7 +221,7 @@ def swap_axes(x):
     """The last two dimensions exchanged (`mT`). A view."""
     cdef Tensor a = need_tensor(x, "mT")
     if a.layout.ndim < 2:
-        raise ShapeError(f"mT: expected at least 2 dimensions, got shape {a.shape}")
+        raise worded(ShapeError, "mT: expected at least 2 dimensions, got shape {.shape}", a)
     return transposed(a, a.layout.ndim - 2, a.layout.ndim - 1)
 
 
@@ -238,14 +238,14 @@ def adjoint(x):
     """The last two dimensions exchanged (of real numbers, as mT). A view."""
     cdef Tensor a = need_tensor(x, "adjoint")
     if a.layout.ndim < 2:
-        raise ShapeError(f"adjoint: expected at least 2 dimensions, got shape {a.shape}")
+        raise worded(ShapeError, "adjoint: expected at least 2 dimensions, got shape {.shape}", a)
     return transposed(a, a.layout.ndim - 2, a.layout.ndim - 1)
 
 
 def matrix_H(Tensor x):
     """The transpose of a matrix (`H`). A view."""
     if x.layout.ndim != 2 and x.layout.ndim != 0:
-        raise RuntimeError(f"H: expected a matrix, got shape {x.shape}; use mH for batches of matrices")
+        raise worded(RuntimeError, "H: expected a matrix, got shape {.shape}; use mH for batches of matrices", x)
     return transposed(x, 0, 1)
 
 
@@ -260,7 +260,7 @@ def movedim(x, source, destination):
     cdef int n = read_dims(source, ndim, moved, "movedim")
     cdef int i, k = 0
     if read_dims(destination, ndim, places, "movedim") != n:
-        raise ShapeError(f"movedim: source {source} and destination {destination} must name as many dims")
+        raise worded(ShapeError, "movedim: source {} and destination {} must name as many dims", source, destination)
     for i in range(ndim):
         order[i] = -1
     for i in range(n if ndim else 0):
@@ -286,7 +286,7 @@ def flatten(x, start_dim=0, end_dim=-1):
         shape[0] = 1
         return reshape_to(a, 1, shape)
     if first > last:
-        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+        raise worded(ShapeError, "flatten: start_dim {} comes after end_dim {}", start_dim, end_dim)
     for i in range(a.layout.ndim):
         if first < i <= last:
             shape[n - 1] *= a.layout.dims[i]
@@ -314,12 +314,12 @@ def unflatten(x, dim, sizes):
     if n == 0:
         raise RuntimeError("unflatten: sizes must be non-empty")
     if ndim - 1 + n > MAX_NDIM:
-        raise ShapeError(f"unflatten: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(ShapeError, "unflatten: a tensor has at most {} dimensions", MAX_NDIM)
     for i in range(n):
         if given[i] == -1 and unknown < 0:
             unknown = i
         elif given[i] < 0:
-            raise RuntimeError(f"unflatten: only one size may be -1, and none smaller, got {tuple(sizes)}")
+            raise worded(RuntimeError, "unflatten: only one size may be -1, and none smaller, got {}", tuple(sizes))
         else:
             known *= given[i]
     if unknown >= 0 and known and size % known == 0:
@@ -328,7 +328,8 @@ def unflatten(x, dim, sizes):
     elif unknown >= 0:
         known = -1
     if known != size:
-        raise RuntimeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {size}, the size of dim {axis} of shape {a.shape}")
+        raise worded(RuntimeError, "unflatten: sizes {} do not multiply to {}, the size of dim {} of shape {.shape}",
+                                   tuple(sizes), size, axis, a)
     for i in range(ndim - 1 + n):
         shape[i] = a.layout.dims[i] if i < axis else given[i - axis] if i < axis + n else a.layout.dims[i - n + 1]
     return reshape_to(a, ndim - 1 + n, shape)
@@ -361,7 +362,7 @@ def unsqueeze(x, dim):
     cdef int at = axis_of(dim, ndim + 1, "unsqueeze")
     cdef int i
     if ndim == MAX_NDIM:
-        raise ShapeError(f"unsqueeze: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(ShapeError, "unsqueeze: a tensor has at most {} dimensions", MAX_NDIM)
     for i in range(ndim):
         shape[i + (i >= at)], strides[i + (i >= at)] = a.layout.dims[i], strides_of(a.layout)[i]
     shape[at] = 1
@@ -385,7 +386,7 @@ cdef object expand_to(object x, object given, str name):
     cdef Py_ssize_t sizes[MAX_NDIM]
     made = expanded(a, read_shape(given, sizes, name), sizes)
     if made is None:
-        raise ShapeError(f"{name}: a tensor of shape {a.shape} does not expand to {tuple(given)}")
+        raise worded(ShapeError, "{}: a tensor of shape {.shape} does not expand to {}", name, a, tuple(given))
     return made
 
 
@@ -454,7 +455,7 @@ cdef object selected(Tensor x, int axis, Py_ssize_t index, str name):
     cdef Py_ssize_t attrs[2]
     cdef int i
     if not -size <= index < size:
-        raise IndexError(f"{name}: index {index} is out of range for dim {axis} of size {size}")
+        raise worded(IndexError, "{}: index {} is out of range for dim {} of size {}", name, index, axis, size)
     if index < 0:
         index += size
     for i in range(x.layout.ndim - 1):
@@ -476,7 +477,7 @@ def narrow(input, dim, Py_ssize_t start, Py_ssize_t length):
     if first < 0:
         first += x.layout.dims[axis]
     if not 0 <= first <= x.layout.dims[axis] or not 0 <= count <= x.layout.dims[axis] - first:
-        raise BoundsError(f"narrow: {count} from {start} on are out of range for dim {axis} of shape {x.shape}")
+        raise worded(BoundsError, "narrow: {} from {} on are out of range for dim {} of shape {.shape}", count, start, axis, x)
     return narrowed(x, axis, first, count)
 
 
@@ -538,10 +539,15 @@ def contiguous_tensor(Tensor x, *, memory_format=None):
 def clone(x):
     """A copy in memory of its own; differentiable."""
     cdef Tensor a = need_tensor(x, "clone")
-    cdef Layout* layout = layout_dense_like(a.layout)
-    out = own(copy_of(a, layout))
+    return made_of(a, copied_as_clone(a), CLONE, 0, NULL)
+
+
+cdef Tensor copied_as_clone(Tensor x):
+    """A copy without history; a dense layout stays."""
+    cdef Layout* layout = layout_dense_like(x.layout)
+    out = own(copy_of(x, layout))
     layout_decref(layout)
-    return made_of(a, out, CLONE, 0, NULL)
+    return out
 
 
 def detach(x):

@@ -16,6 +16,8 @@ from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport NARROW, RESHAPE, SELECT, copy_block, fill_one, view_of, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, operators
 
+from autograd_cy.array.errors import worded
+
 cdef int SLICE = row_number("slice"), UNSLICE = row_number("unslice")
 
 
@@ -89,9 +91,9 @@ cdef object viewed_at(Tensor x, PyObject** items, Py_ssize_t n, str name):
         else:
             return None
     if left < 0:
-        raise IndexError(f"{name}: {ndim - left} indices for a tensor of {ndim} dimensions (shape {x.shape})")
+        raise worded(IndexError, "{}: {} indices for a tensor of {} dimensions (shape {.shape})", name, ndim - left, ndim, x)
     if ndim + inserted > MAX_NDIM:
-        raise IndexError(f"{name}: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(IndexError, "{}: a tensor has at most {} dimensions", name, MAX_NDIM)
     for k in range(n + 1):
         item = items[k] if k < n else dots                                # all axes that no item names
         if item == none:
@@ -113,7 +115,7 @@ cdef object viewed_at(Tensor x, PyObject** items, Py_ssize_t n, str name):
             else:
                 start = <object> item
                 if not -dims[axis] <= start < dims[axis]:
-                    raise IndexError(f"{name}: index {start} is out of range for dim {axis} of size {dims[axis]}")
+                    raise worded(IndexError, "{}: index {} is out of range for dim {} of size {}", name, start, axis, dims[axis])
                 if start < 0:
                     start += dims[axis]
                 first[0], first[1], row = axis, start, SELECT

@@ -23,7 +23,7 @@ from autograd_cy.engine.scans cimport CUMMAX, CUMMIN, new_like
 from autograd_cy.engine.shape cimport reshape_to
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.creation import as_tensor, full_like
 from autograd_cy.engine.reduce import ValuesIndices
 from autograd_cy.engine.shape import convert, detach, movedim, reshape, unsqueeze
@@ -97,7 +97,7 @@ cdef int filled_axis(Tensor x, object dim, str name) except -1:
     """The axis, which must not be empty."""
     cdef int axis = axis_of(dim, x.layout.ndim, name)
     if size_along(x, axis) == 0:
-        raise ShapeError(f"{name}: dimension {axis} of shape {x.shape} is empty, and {name} of nothing is not defined")
+        raise worded(ShapeError, "{0}: dimension {1} of shape {2.shape} is empty, and {0} of nothing is not defined", name, axis, x)
     return axis
 
 
@@ -143,7 +143,7 @@ def topk(input, Py_ssize_t k, dim=-1, bint largest=True, bint sorted=True, *, ax
     cdef int where = axis_of(dim if axis is None else axis, x.layout.ndim, "topk")
     cdef Py_ssize_t n = k
     if not 0 <= n <= size_along(x, where):
-        raise ShapeError(f"topk: k = {k} is out of range for dim {where} of shape {x.shape}")
+        raise worded(ShapeError, "topk: k = {} is out of range for dim {} of shape {.shape}", k, where, x)
     if x.layout.ndim == 0:
         n = 1                 # PyTorch's topk(0) of a single number
     return along(TOPK, TASK_TOP, x, where, n, True, bool(largest), n, (n, where, bool(largest), bool(sorted)))
@@ -159,7 +159,7 @@ def kthvalue(input, Py_ssize_t k, dim=-1, bint keepdim=False, *, axis=None, keep
     cdef bint keep = keep_of(keepdim, keepdims)
     cdef Py_ssize_t n = k
     if not 1 <= n <= size_along(x, where):
-        raise ShapeError(f"kthvalue: k = {k} is out of range for dim {where} of shape {x.shape}")
+        raise worded(ShapeError, "kthvalue: k = {} is out of range for dim {} of shape {.shape}", k, where, x)
     keep = keep or x.layout.ndim == 0
     return along(KTHVALUE, TASK_KTH, x, where, 1, keep, False, n - 1, (n, where, keep))
 
@@ -185,7 +185,7 @@ cdef object middle_of_all(Tensor x, Task task, str name):
     cdef Py_ssize_t ints[4]
     if x.layout.numel == 0:
         if x.dtype_ > FLOAT64:
-            raise ShapeError(f"{name}: the input of shape {x.shape} is empty, and {name} of no integers is not defined")
+            raise worded(ShapeError, "{0}: the input of shape {1.shape} is empty, and {0} of no integers is not defined", name, x)
         return full_like(out, NAN)
     flat = own(contiguous_of(x))
     flat = own(tensor_alias(flat, layout_contiguous(1, &flat.layout.numel), flat.data))
@@ -247,22 +247,24 @@ cdef object quantiles(object input, object q, object dim, bint keep, object inte
     cdef int axis = 0 if dim is None else axis_of(dim, x.layout.ndim, name), ndim = x.layout.ndim, i
     cdef bint several = isinstance(q, Tensor) and (<Tensor> q).layout.ndim == 1
     cdef unsigned long long before = operators.exchanges
+    cdef double level
     if x.dtype_ > FLOAT64:
-        raise DTypeError(f"{name}: expected a floating-point tensor, got {x.dtype.name}")
+        raise worded(DTypeError, "{}: expected a floating-point tensor, got {.dtype.name}", name, x)
     if interpolation not in BETWEEN:
-        raise ShapeError(f"{name}: interpolation must be one of {', '.join(BETWEEN)}, got {interpolation!r}")
+        raise worded(ShapeError, "{}: interpolation must be one of {}, got {!r}", name, BETWEEN, interpolation)
     if isinstance(q, Tensor):
         if (<Tensor> q).layout.ndim > 1 or (<Tensor> q).dtype_ != x.dtype_:
-            raise DTypeError(f"{name}: q must be a number or a tensor of at most one dimension of dtype {x.dtype.name}, "
-                             f"got shape {q.shape} of {q.dtype.name}")
+            raise worded(DTypeError, "{0}: q must be a number or a tensor of at most one dimension of dtype {1.dtype.name}, got shape "
+                         "{2.shape} of {2.dtype.name}", name, x, q)
         q = own(contiguous_of(detach(q) if several else reshape(detach(q), 1)))
     else:
-        q = float(q)
-        if not 0 <= <double> q <= 1:
-            raise ShapeError(f"{name}: q must be in the range [0, 1], got {q}")
+        level = q
+        if not 0 <= level <= 1:
+            raise worded(ShapeError, "{}: q must be in the range [0, 1], got {}", name, q)
+        q = level
     unmoved(before, name)
     if x.layout.numel == 0:
-        raise ShapeError(f"{name}: the input of shape {x.shape} is empty")
+        raise worded(ShapeError, "{}: the input of shape {.shape} is empty", name, x)
     mode = BETWEEN.index(interpolation)
     if dim is not None and ndim:
         result = quantile_row(x, axis, q, mode, skip, keep or several)
@@ -315,20 +317,21 @@ cdef object search(Tensor rows, object values, bint out_int32, bint right, Tenso
     if isinstance(values, Tensor):
         v = values
         if v.dtype_ != rows.dtype_:
-            raise DTypeError(f"{name}: the sorted sequence and the values must have one dtype, got {rows.dtype.name} and {v.dtype.name}")
+            raise worded(DTypeError, "{}: the sorted sequence and the values must have one dtype, got {.dtype.name} and {.dtype.name}",
+                                     name, rows, v)
     else:
         v = as_tensor(values)
         if not rows.is_floating_point() and v.is_floating_point():
             rows = convert(rows, v.dtype)
         v = convert(v, rows.dtype)
     if rows.layout.ndim == 0:
-        raise ShapeError(f"{name}: the sorted sequence must have at least one dimension")
+        raise worded(ShapeError, "{}: the sorted sequence must have at least one dimension", name)
     if rows.layout.ndim > 1:
         if rows.layout.ndim != v.layout.ndim:
-            raise ShapeError(f"{name}: sorted rows of shape {rows.shape} do not fit values of shape {v.shape}")
+            raise worded(ShapeError, "{}: sorted rows of shape {.shape} do not fit values of shape {.shape}", name, rows, v)
         for d in range(v.layout.ndim - 1):
             if rows.layout.dims[d] != v.layout.dims[d]:
-                raise ShapeError(f"{name}: sorted rows of shape {rows.shape} do not fit values of shape {v.shape}")
+                raise worded(ShapeError, "{}: sorted rows of shape {.shape} do not fit values of shape {.shape}", name, rows, v)
     v = own(contiguous_of(v))
     rows = own(contiguous_of(rows))
     out = own(tensor_new(v.layout, INT32 if out_int32 else INT64))
@@ -348,15 +351,16 @@ def searchsorted(sorted_sequence, input, *, bint out_int32=False, bint right=Fal
     cdef Tensor order = None
     if side is not None:
         if side not in ("left", "right"):
-            raise ShapeError(f"searchsorted: side must be \"left\" or \"right\", got {side!r}")
+            raise worded(ShapeError, "searchsorted: side must be \"left\" or \"right\", got {!r}", side)
         if right and side == "left":
             raise ShapeError("searchsorted: side and right can't be opposites, got side of left while right was True")
     if sorter is not None:
         order = input_of(sorter, "searchsorted")
         if order.dtype_ != INT64:
-            raise DTypeError(f"searchsorted: the sorter must be int64, got {order.dtype.name}")
+            raise worded(DTypeError, "searchsorted: the sorter must be int64, got {.dtype.name}", order)
         if not same_shape(order.layout, rows.layout):
-            raise ShapeError(f"searchsorted: the sorter of shape {order.shape} must have the shape of the sequence, {rows.shape}")
+            raise worded(ShapeError, "searchsorted: the sorter of shape {.shape} must have the shape of the sequence, {.shape}",
+                                     order, rows)
         order = own(contiguous_of(order))
     return search(rows, input, out_int32, right or side == "right", order, "searchsorted")
 
@@ -365,7 +369,7 @@ def bucketize(input, boundaries, *, bint out_int32=False, bint right=False):
     """The index of the bucket of each value: boundaries[i - 1] < value <= boundaries[i], or (right) boundaries[i - 1] <= value < ..."""
     cdef Tensor rows = input_of(boundaries, "bucketize")
     if rows.layout.ndim != 1:
-        raise ShapeError(f"bucketize: the boundaries must have one dimension, got shape {rows.shape}")
+        raise worded(ShapeError, "bucketize: the boundaries must have one dimension, got shape {.shape}", rows)
     return search(rows, input, out_int32, right, None, "bucketize")
 
 

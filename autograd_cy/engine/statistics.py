@@ -10,7 +10,7 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
-from .counts import bincount, cumulative_trapezoid, diff, histc, isin, range_of, trapezoid, unique, unique_consecutive
+from .counts import bincount, histc, isin, neighbours, range_of, unique, unique_consecutive
 from .creation import full, zeros, zeros_code
 from .index import nonzero
 from .routines import call_routine
@@ -118,7 +118,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
         if bins <= 0:
             raise ShapeError(f"histogram: bins must be > 0, got {bins}")
         edges = zeros_code((bins + 1,), x.dtype.code)
-        call_routine("counting.edges", (edges,), (), range_of(x, *((0, 0) if range is None else range), "histogram"))
+        call_routine("counting.edges", (edges,), (), range_of(x, *((0, 0) if range is None else range)))
     if weight is not None:
         if _tensor(weight, "histogram").shape != input.shape or weight.dtype != x.dtype:
             raise ShapeError(f"histogram: the weight must have the shape and dtype of the input, {input.shape}, got {weight.shape}")
@@ -137,6 +137,74 @@ def argwhere(input):
     if x.ndim:
         return nonzero(x)
     return zeros((int(nonzero(x.reshape(1)).shape[0]), 0), dtype=int64)
+
+
+# ---- differences and areas
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The n-th differences along `dim`: x_i+1 - x_i, n times over; of bools, whether they differ. prepend, append: joined to x before."""
+    if n == 1 and prepend is None and append is None:
+        made = neighbours(input, dim, False)
+        if made is not None:
+            return made
+    x, axis = input, _axis(_tensor(input, "diff"), dim, "diff")
+    if n < 0:
+        raise ShapeError(f"diff: n must be non-negative, got {n}")
+    if n and (prepend is not None or append is not None):
+        x = joins.cat([part for part in (prepend, x, append) if part is not None], axis)
+    for _ in range(min(n, x.shape[axis])):
+        x = neighbours(x, axis, False) if x.numel() else shape.narrow(x, axis, 0, max(x.shape[axis] - 1, 0))
+    return x
+
+
+def _steps(y, x, axis, name):
+    """The distances between neighbours along axis, of points x that fit y."""
+    if x.ndim == 1 and x.shape[0] != y.shape[axis]:
+        raise ShapeError(f"{name}: {y.shape[axis]} values of shape {y.shape} need as many points, got shape {x.shape}")
+    if x.ndim == 1:
+        x = shape.reshape(x, (-1,) + (1,) * (y.ndim - 1 - axis))
+        return diff(x, dim=0)
+    if x.ndim < y.ndim:
+        x = shape.reshape(x, (1,) * (y.ndim - x.ndim) + x.shape)
+    return diff(x, dim=axis)
+
+
+def _area(y, x, dx, dim, name):
+    """y, its axis and its size there, checked; and the distances between neighbours: a number, or a tensor that broadcasts."""
+    axis = _axis(_tensor(y, name), dim, name)
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}: give x or dx, not both")
+    if y.dtype is bool_dtype or x is not None and _tensor(x, name).dtype is bool_dtype:
+        raise DTypeError(f"{name}: bool is not supported")
+    return y, axis, y.shape[axis], 1 if x is None and dx is None else dx if x is None else _steps(y, x, axis, name)
+
+
+def _sums(y, axis, n):
+    """The sums of neighbours."""
+    made = neighbours(y, axis, True)
+    return shape.narrow(y, axis, 0, max(n - 1, 0)) + shape.narrow(y, axis, min(n, 1), max(n - 1, 0)) if made is None else made
+
+
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The area under y along `dim` by the trapezoidal rule, at points x or at distances dx (1 by default)."""
+    if x is None and dx is None:
+        made = neighbours(y, dim, True, 4096)
+        if made is not None:
+            return reduce.sum(made, dim) * 0.5
+    y, axis, n, step = _area(y, x, dx, dim, "trapezoid")
+    if n == 0:
+        return zeros((*y.shape[:axis], *y.shape[axis + 1:]), dtype=y.dtype)
+    if x is None:
+        ends = shape.narrow(y, axis, 0, 1) + shape.narrow(y, axis, n - 1, 1)
+        return (reduce.sum(y, axis) - shape.squeeze(ends, axis) * 0.5) * step
+    return reduce.sum(_sums(y, axis, n) * step, axis) / 2
+
+
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
+    y, axis, n, step = _area(y, x, dx, dim, "cumulative_trapezoid")
+    return scans.cumsum(_sums(y, axis, n) * (step / 2), axis)
 
 
 trapz = trapezoid

@@ -25,6 +25,8 @@ from autograd_cy.engine.operands cimport set_to_zero
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, set_grad, tensor_new
 from autograd_cy.kernels.table cimport K, AdamNumbers, Moments, recorder, recording
 
+from autograd_cy.array.errors import worded
+
 from autograd_cy.engine.modes import enable_grad
 
 cdef extern from *:
@@ -109,7 +111,7 @@ cdef class State:
 
     def __setitem__(self, name, value):
         if name not in self.names:
-            raise KeyError(f"{type(self).__name__} holds {', '.join(self.names)}; got {name!r}")
+            raise worded(KeyError, "{} holds {}; got {!r}", type(self).__name__, ', '.join(self.names), name)
         setattr(self, name, value)
 
     def __delitem__(self, name):
@@ -195,7 +197,7 @@ cdef inline PyObject* state_of(type kind, state, Tensor p) except NULL:
 cdef double option(dict group, str name) except? -1.0:
     cdef PyObject* found = PyDict_GetItemWithError(group, name)
     if found == NULL:
-        raise KeyError(f"parameter group has no option {name!r}")
+        raise worded(KeyError, "parameter group has no option {!r}", name)
     return <double> <object> found
 
 
@@ -225,7 +227,7 @@ cdef inline list params_of(group):
 
 cdef inline int check_state(state) except -1:
     if not isinstance(state, dict):
-        raise TypeError(f"optimizer.state must be a dict, got {type(state).__name__}")
+        raise worded(TypeError, "optimizer.state must be a dict, got {}", type(state).__name__)
     return 0
 
 
@@ -239,10 +241,10 @@ cdef inline int check(Tensor t, Tensor p, str what) except -1:
 cdef int check_closely(Tensor t, Tensor p, str what) except -1:
     if t is None or t.dtype_ != p.dtype_ or not same_shape(t.layout, p.layout):
         found = "None" if t is None else f"shape {shape_tuple(t.layout)} and {t.dtype}"
-        raise RuntimeError(f"optimizer: {what} has {found}, but its parameter has shape {shape_tuple(p.layout)} and "
-                           f"{p.dtype}")
+        raise worded(RuntimeError, "optimizer: {} has {}, but its parameter has shape {} and {.dtype}",
+                                   what, found, shape_tuple(p.layout), p)
     if not t.layout.flags & CONTIGUOUS:
-        raise RuntimeError(f"optimizer: {what} is not contiguous")
+        raise worded(RuntimeError, "optimizer: {} is not contiguous", what)
     return 0
 
 
@@ -255,7 +257,7 @@ cdef Tensor gradient(Tensor p):
         return None
     g = <Tensor> p.grad_
     if p.dtype_ > FLOAT64:
-        raise TypeError(f"optimizer: parameters must be float32 or float64, got {p.dtype}")
+        raise worded(TypeError, "optimizer: parameters must be float32 or float64, got {.dtype}", p)
     if not g.layout.flags & CONTIGUOUS:
         g = g.detach().contiguous()
     check(g, p, "gradient")

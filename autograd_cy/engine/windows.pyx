@@ -1,6 +1,6 @@
 # Windows on memory: diagonals, triangles, sliding windows, as_strided; how a view of a base that was changed in place is differentiated.
 #
-# A few lines above 500 lines.
+# A few lines above 500 lines, as what writes to a window shares how windows are found.
 #
 # Relies on array, shape, record. record.pyx makes nodes for views of changed bases; the rules of the table call the functions here;
 # methods.py makes diagonal and unfold methods.
@@ -25,13 +25,14 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, copy_into, copy_of
 from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number
-from autograd_cy.engine.shape cimport copy_block, fill_one, made_of, view_of, zeros_of
+from autograd_cy.engine.shape cimport copied_as_clone, copy_block, fill_one, made_of, view_of, zeros_of
+from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport Array, K
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.shape import clone, sum_to
+from autograd_cy.engine.shape import clone, select, sum_to
 
 cdef int AS_STRIDED_BACK = row_number("as_strided_back"), FILL_STRIDED = row_number("fill_strided")
 cdef int DIAGONAL = row_number("diagonal"), DIAGONAL_BACK = row_number("diagonal_back"), UNFOLD = row_number("unfold")
@@ -193,17 +194,13 @@ def fill_strided(Tensor x, tuple base, tuple view):
     return recorded_window(FILL_STRIDED, out, x, base, view)
 
 
-def replaced(input, src, cut, str name):
-    """A copy of input in which the view cut(copy) shows src: the row replace_strided."""
-    cdef Tensor x = need_tensor(input, name), v = need_tensor(src, name), out, seen
+cdef object replaced(Tensor x, object src, Tensor out, object part, str name):
+    """out, a copy of x, after `part`, a view of it, was overwritten: the row replace_strided."""
+    cdef Tensor v = need_tensor(src, name), seen = part
     cdef PyObject* node
     cdef Py_ssize_t offset
-    cdef Layout* layout = layout_dense_like(x.layout)
-    out = own(copy_of(x, layout))
-    layout_decref(layout)
-    seen = cut(out)
     if not same_shape(seen.layout, v.layout):
-        raise RuntimeError(f"{name}: expected src of shape {seen.shape}, got {v.shape}")
+        raise worded(RuntimeError, "{}: expected src of shape {.shape}, got {.shape}", name, seen, v)
     copy_into(seen, v)
     if out.dtype_ < INT64 and (wants_grad(x) or wants_grad(v)) and grad_enabled():
         offset = (seen.data - out.data) // itemsize_of(out.dtype_)
@@ -213,6 +210,28 @@ def replaced(input, src, cut, str name):
         remember_line(<Node> node)
         set_history(<PyObject*> out, node, 0)
     return out
+
+
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+    """input with src on its diagonal."""
+    cdef Tensor x = need_tensor(input, "diagonal_scatter"), out = copied_as_clone(x)
+    return replaced(x, src, out, diagonal_of(out, offset, dim1, dim2), "diagonal_scatter")
+
+
+def select_scatter(input, src, dim, index):
+    """input with src as its slice at index of dim."""
+    cdef Tensor x = need_tensor(input, "select_scatter"), out = copied_as_clone(x)
+    return replaced(x, src, out, select(out, dim, index), "select_scatter")
+
+
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+    """input with src as its slices start:end:step of dim."""
+    cdef Tensor x = need_tensor(input, "slice_scatter"), out = copied_as_clone(x)
+    cdef int axis = axis_of(dim, x.layout.ndim, "slice_scatter")
+    if step < 1:
+        raise worded(RuntimeError, "slice_scatter: step must be at least 1, got {}", step)
+    one = slice(start, end, step)
+    return replaced(x, src, out, viewed_by(out, (*[slice(None)] * axis, one) if axis else one, "slice_scatter"), "slice_scatter")
 
 
 cdef int edge_laid_out(Edge* edge, Tensor x, Layout* layout) except -1:
@@ -238,7 +257,7 @@ def triangle(Tensor x, diagonal, bint lower):
     cdef Layout* seen
     cdef Tensor out, a = x
     if ndim < 2:
-        raise ShapeError(f"{'tril' if lower else 'triu'}: expected at least 2 dimensions, got shape {x.shape}")
+        raise worded(ShapeError, "{}: expected at least 2 dimensions, got shape {.shape}", 'tril' if lower else 'triu', x)
     layout = layout_contiguous_like(x.layout)
     out = own(tensor_new(layout, x.dtype_))
     layout_decref(layout)
@@ -314,10 +333,10 @@ cdef object diagonal_of(Tensor a, object offset, object dim1, object dim2):
     cdef Py_ssize_t shift = integer(offset, "the offset", "diagonal"), length, start = 0
     cdef Py_ssize_t attrs[3]
     if ndim < 2:
-        raise IndexError(f"diagonal: expected at least 2 dimensions, got shape {a.shape}")
+        raise worded(IndexError, "diagonal: expected at least 2 dimensions, got shape {.shape}", a)
     first, second = axis_of(dim1, ndim, "diagonal"), axis_of(dim2, ndim, "diagonal")
     if first == second:
-        raise RuntimeError(f"diagonal: dim1 and dim2 must differ, got {dim1} and {dim2}")
+        raise worded(RuntimeError, "diagonal: dim1 and dim2 must differ, got {} and {}", dim1, dim2)
     for i in range(ndim):
         if i != first and i != second:
             shape[n], strides[n] = a.layout.dims[i], strides_of(a.layout)[i]
@@ -388,13 +407,13 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     cdef int ndim = x.layout.ndim + 1, first, second, i, n = 0
     cdef Py_ssize_t shift = integer(offset, "the offset", "diag_embed"), size
     if not 0 < x.layout.ndim < MAX_NDIM:
-        raise RuntimeError(f"diag_embed: expected 1 to {MAX_NDIM - 1} dimensions, got {x.layout.ndim}")
+        raise worded(RuntimeError, "diag_embed: expected 1 to {} dimensions, got {}", MAX_NDIM - 1, x.layout.ndim)
     first, second = axis_of(dim1, ndim, "diag_embed"), axis_of(dim2, ndim, "diag_embed")
     if first == second:
-        raise RuntimeError(f"diag_embed: dim1 and dim2 must differ, got {dim1} and {dim2}")
+        raise worded(RuntimeError, "diag_embed: dim1 and dim2 must differ, got {} and {}", dim1, dim2)
     size = x.layout.dims[ndim - 2]
     if not -LARGEST < shift < LARGEST:
-        raise ShapeError(f"diag_embed: diagonal {offset} is out of reach")
+        raise worded(ShapeError, "diag_embed: diagonal {} is out of reach", offset)
     size += shift if shift >= 0 else -shift
     for i in range(ndim):
         if i == first or i == second:
@@ -412,7 +431,7 @@ def diag(input, diagonal=0):
     if x.layout.ndim == 1:
         return diag_embed(x, diagonal)
     if x.layout.ndim != 2:
-        raise RuntimeError(f"diag: expected a vector or a matrix, got shape {x.shape}")
+        raise worded(RuntimeError, "diag: expected a vector or a matrix, got shape {.shape}", x)
     return clone(diagonal_of(x, diagonal, 0, 1))
 
 
@@ -431,11 +450,12 @@ def unfold(input, dimension, size, step):
     cdef Py_ssize_t attrs[3]
     cdef int i
     if not 0 <= length <= n:
-        raise RuntimeError(f"unfold: size must lie between 0 and the size {n} of dim {axis} of shape {a.shape}, got {length}")
+        raise worded(RuntimeError, "unfold: size must lie between 0 and the size {} of dim {} of shape {.shape}, got {}",
+                                   n, axis, a, length)
     if by < 1:
-        raise RuntimeError(f"unfold: step must be at least 1, got {by}")
+        raise worded(RuntimeError, "unfold: step must be at least 1, got {}", by)
     if ndim == MAX_NDIM:
-        raise ShapeError(f"unfold: a tensor has at most {MAX_NDIM} dimensions")
+        raise worded(ShapeError, "unfold: a tensor has at most {} dimensions", MAX_NDIM)
     for i in range(ndim):
         shape[i], strides[i] = a.layout.dims[i], strides_of(a.layout)[i]
     shape[ndim], strides[ndim] = length, strides[axis] if ndim else 1
@@ -472,14 +492,14 @@ def as_strided(input, size, stride, storage_offset=None):
     cdef Reach reach, own_reach
     cdef int i
     if read_shape(stride, strides, "as_strided") != ndim:
-        raise ShapeError(f"as_strided: size {tuple(size)} and stride {tuple(stride)} differ in length")
+        raise worded(ShapeError, "as_strided: size {} and stride {} differ in length", tuple(size), tuple(stride))
     for i in range(ndim):
         if shape[i] < 0:
-            raise ShapeError(f"as_strided: invalid size {shape[i]} in {tuple(size)}")
+            raise worded(ShapeError, "as_strided: invalid size {} in {}", shape[i], tuple(size))
         if not -LARGEST < strides[i] < LARGEST or shape[i] > LARGEST:
-            raise RuntimeError(f"as_strided: size {tuple(size)} and stride {tuple(stride)} leave the storage")
+            raise worded(RuntimeError, "as_strided: size {} and stride {} leave the storage", tuple(size), tuple(stride))
     if not 0 <= offset < LARGEST:
-        raise RuntimeError(f"as_strided: storage_offset {offset} leaves the storage")
+        raise worded(RuntimeError, "as_strided: storage_offset {} leaves the storage", offset)
     layout = layout_strided(ndim, shape, strides)
     reach = checked_reach(ndim, shape, strides, offset)
     own_reach = reach_of(a.layout.ndim, a.layout.dims, strides_of(a.layout), here)
@@ -487,8 +507,8 @@ def as_strided(input, size, stride, storage_offset=None):
             a.storage.size_class == FOREIGN or reach.lowest < 0
             or (reach.highest + 1) * itemsize_of(a.dtype_) > <Py_ssize_t> a.storage.nbytes):
         layout_decref(layout)
-        raise RuntimeError(f"as_strided: size {tuple(size)}, stride {tuple(stride)} and offset {offset} leave the storage of "
-                           f"{a.storage.nbytes // itemsize_of(a.dtype_)} elements")
+        raise worded(RuntimeError, "as_strided: size {}, stride {} and offset {} leave the storage of {} elements",
+                                   tuple(size), tuple(stride), offset, a.storage.nbytes // itemsize_of(a.dtype_))
     if wants_grad(a):
         check_base(a.layout)                          # refuses now what has no gradient
     for i in range(ndim):

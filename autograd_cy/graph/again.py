@@ -46,8 +46,9 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "prod", "a
 }
 FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix_exp", "qr", "svd")} | {
     "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band, "trace": named_products.trace,
-    "cross": named_products.cross_rows, "cdist": distances.cdist_row, "pdist": distances.pdist, "cov": distances.cov_row,
-    "normalize": distances.unit_row, "neighbours": counts.neighbours,
+    "cross": named_products.cross_rows, "cdist": lambda a, b, p: distances.cdist_row(a, b, p, True),
+    "pdist": distances.pdist_row, "cov": lambda x, freedom, unit: distances.cov_row(x, x.shape[1] - freedom, unit),
+    "neighbours": counts.neighbours, "normalize": distances.unit_row,
     "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
     "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
     "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: decompositions.lu_factor(x).LU,
@@ -61,10 +62,11 @@ FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "p
 FORWARD |= {
     "select": shape.select, "narrow": shape.narrow, "unbind": lambda x, count, dim: joins.unbind(x, dim), "diagonal": windows.diagonal,
     "unfold": windows.unfold, "as_strided_back": windows.as_strided_back, "repeat": blocks.repeat, "border": blocks.bordered,
-    "roll": lambda x, shifts: blocks.roll(x, shifts, range(len(shifts))), "repeat_interleave": blocks.interleave,
+    "roll": lambda x, shifts: blocks.roll(x, shifts, range(len(shifts)) if len(shifts) == x.ndim else None),
+    "block_diag": lambda *xs: joins.block_diag(*xs[:-1]), "repeat_interleave": blocks.interleave,
     "scatter": lambda x, index, v, dim: gather.scatter(x, dim, index, v), "embedding": gather.embedding_row,
     "scatter_add": lambda x, index, v, dim: gather.scatter_add(x, dim, index, v),
-    "scatter_reduce": lambda x, index, v, reduce, dim, include_self: gather.reduced(x, dim, index, v, reduce, include_self),
+    "scatter_reduce": lambda x, index, v, reduce, dim, include_self: gather.reduced_row(x, index, v, reduce, dim, include_self),
 }
 FORWARD |= {name: FUNCTIONS[name] for name in (
     "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "average_windows", "average_windows_back",

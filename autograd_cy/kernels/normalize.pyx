@@ -1,6 +1,6 @@
 # Normalisation of rows (layer, group, instance and RMS norm) and of channels (batch norm), forward and backward, fused.
 #
-# Relies on table (routines) and fold.pxd (sums). engine/normalize.py relies on it.
+# Relies on table (routines), normalize.h and fold.pxd (sums). engine/normalize.py relies on it.
 #
 # Mean and variance come from blocks that stay in the first-level cache: two passes over each, and the blocks' moments are merged
 # in double (Chan, Golub and LeVeque, 1983), so that memory is read once and nothing cancels.
@@ -14,32 +14,58 @@
 from libc.math cimport sqrt
 
 from autograd_cy.array.dtype cimport FLOAT32
-from autograd_cy.kernels.fold cimport OP_SUM, fold_columns, fold_contiguous
+from autograd_cy.kernels.fold cimport OP_SUM, fold_columns
 from autograd_cy.kernels.table cimport BLOCK, Array, add_routine
 
 ctypedef fused real:
     float
     double
 
+cdef extern from "normalize.h" nogil:
+    double ag_run_sum_f32(Py_ssize_t n, const float* x) noexcept
+    double ag_run_sum_f64(Py_ssize_t n, const double* x) noexcept
+    double ag_run_squares_f32(Py_ssize_t n, const float* x, float middle) noexcept
+    double ag_run_squares_f64(Py_ssize_t n, const double* x, double middle) noexcept
+    void ag_run_weighted_f32(Py_ssize_t n, const float* g, const float* x, const float* w, float mean, float scale, double* sums) noexcept
+    void ag_run_weighted_f64(Py_ssize_t n, const double* g, const double* x, const double* w, double mean, double scale,
+                             double* sums) noexcept
+    void ag_run_products_f32(Py_ssize_t n, const float* g, const float* x, float mean, float scale, double* sums) noexcept
+    void ag_run_products_f64(Py_ssize_t n, const double* g, const double* x, double mean, double scale, double* sums) noexcept
+    void ag_row_back_f32(Py_ssize_t n, const float* g, const float* x, const float* w, float mean, float scale, float a, float t,
+                         float* dx, float* dw, float* db) noexcept
+    void ag_row_back_f64(Py_ssize_t n, const double* g, const double* x, const double* w, double mean, double scale, double a, double t,
+                         double* dx, double* dw, double* db) noexcept
+
 cdef enum:
     ROWS = 64                 # of a block of columns
+    GATHERED = 512            # elements of a channel of an image up to which those of several are gathered
 
 cdef struct Moments:
     double count, mean, squares       # squares: the sum of (x - mean) ** 2
 
 
+cdef inline double run_sum(const real* x, Py_ssize_t n) noexcept nogil:
+    if real is float:
+        return ag_run_sum_f32(n, x)
+    else:
+        return ag_run_sum_f64(n, x)
+
+
+cdef inline double run_squares(const real* x, Py_ssize_t n, real middle) noexcept nogil:
+    if real is float:
+        return ag_run_squares_f32(n, x, middle)
+    else:
+        return ag_run_squares_f64(n, x, middle)
+
+
 cdef void add_block(Moments* m, const real* x, Py_ssize_t n, bint centred) noexcept nogil:
     """Take up to BLOCK elements into the moments."""
-    cdef real block[BLOCK]
     cdef double total = <double> n, mean = 0, squares, off
     cdef real middle
-    cdef Py_ssize_t j
     if centred:
-        mean = fold_contiguous(OP_SUM, x, n) / total
+        mean = run_sum(x, n) / total
     middle = <real> mean
-    for j in range(n):
-        block[j] = (x[j] - middle) * (x[j] - middle)
-    squares = fold_contiguous(OP_SUM, block, n) - total * (mean - middle) * (mean - middle)
+    squares = run_squares(x, n, middle) - total * (mean - middle) * (mean - middle)
     if m.count == 0:
         m.count, m.mean, m.squares = total, mean, squares
         return
@@ -94,34 +120,22 @@ cdef Py_ssize_t rows_of(real tag, const Array* arrays, const Py_ssize_t* ints, d
     return -1
 
 
-cdef void products(const real* g, const real* x, const real* w, real* dw, real* db, real mean, real scale, Py_ssize_t n, double* sum,
-                   double* dot) noexcept nogil:
-    """sum += the sum of g w, dot += the sum of g w (x - mean) scale; w NULL: 1, else also dw and db. Up to BLOCK elements."""
-    cdef real first[BLOCK]
-    cdef real second[BLOCK]
-    cdef real hat
-    cdef Py_ssize_t j
-    if w != NULL:
-        for j in range(n):
-            hat = (x[j] - mean) * scale
-            first[j] = g[j] * w[j]
-            second[j] = first[j] * hat
-            dw[j] += g[j] * hat
-            db[j] += g[j]
-        sum[0] += fold_contiguous(OP_SUM, first, n)
-    else:
-        for j in range(n):
-            second[j] = g[j] * ((x[j] - mean) * scale)
-        sum[0] += fold_contiguous(OP_SUM, g, n)
-    dot[0] += fold_contiguous(OP_SUM, second, n)
-
-
-cdef void products_of_run(const real* g, const real* x, const real* w, real* dw, real* db, real mean, real scale, Py_ssize_t n, double* sum,
-                          double* dot) noexcept nogil:
-    cdef Py_ssize_t at = 0
+cdef void products(const real* g, const real* x, const real* w, real mean, real scale, Py_ssize_t n, double* sums) noexcept nogil:
+    """sums[0] += the sum of g w, sums[1] += the sum of g w (x - mean) scale; w NULL: 1."""
+    cdef Py_ssize_t at = 0, some
     while at < n:
-        products(g + at, x + at, w + at if w != NULL else NULL, dw + at, db + at, mean, scale, min(n - at, <Py_ssize_t> BLOCK), sum, dot)
-        at += BLOCK
+        some = min(n - at, <Py_ssize_t> BLOCK)
+        if real is float:
+            if w != NULL:
+                ag_run_weighted_f32(some, g + at, x + at, w + at, mean, scale, sums)
+            else:
+                ag_run_products_f32(some, g + at, x + at, mean, scale, sums)
+        else:
+            if w != NULL:
+                ag_run_weighted_f64(some, g + at, x + at, w + at, mean, scale, sums)
+            else:
+                ag_run_products_f64(some, g + at, x + at, mean, scale, sums)
+        at += some
 
 
 cdef Py_ssize_t rows_back(real tag, const Array* arrays, const Py_ssize_t* ints) noexcept nogil:
@@ -135,27 +149,30 @@ cdef Py_ssize_t rows_back(real tag, const Array* arrays, const Py_ssize_t* ints)
     cdef const real* scales = <const real*> arrays[7].data
     cdef Py_ssize_t r, j, c, k, at, cols = ints[1], span = ints[3], channels = ints[1] // ints[3] if ints[3] else 0
     cdef real mean, scale, factor, a, t
-    cdef double sum, dot, s, d
+    cdef double sums[2]
+    cdef double each[2]
     for j in range(channels * ints[2]):
         dw[j] = db[j] = 0
     for r in range(ints[0]):
         mean, scale = means[r], scales[r]
-        sum = dot = 0
+        sums[0] = sums[1] = 0
         k = r % ints[2] * channels
         if span == 1:
-            products_of_run(g, x, w + k, dw + k, db + k, mean, scale, cols, &sum, &dot)
+            products(g, x, w + k, mean, scale, cols, sums)
         else:
             for c in range(channels):
-                s = d = 0
-                products_of_run(g + c * span, x + c * span, NULL, dw, db, mean, scale, span, &s, &d)
-                dw[k + c] += <real> d
-                db[k + c] += <real> s
-                sum += s * w[k + c]
-                dot += d * w[k + c]
-        a, t = <real> (sum / cols) if ints[4] else 0, <real> (dot / cols)
+                each[0] = each[1] = 0
+                products(g + c * span, x + c * span, NULL, mean, scale, span, each)
+                dw[k + c] += <real> each[1]
+                db[k + c] += <real> each[0]
+                sums[0] += each[0] * w[k + c]
+                sums[1] += each[1] * w[k + c]
+        a, t = <real> (sums[0] / cols) if ints[4] else 0, <real> (sums[1] / cols)
         if span == 1:
-            for j in range(cols):
-                dx[j] = (g[j] * w[k + j] - a - (x[j] - mean) * scale * t) * scale
+            if real is float:
+                ag_row_back_f32(cols, g, x, w + k, mean, scale, a, t, dx, dw + k, db + k)
+            else:
+                ag_row_back_f64(cols, g, x, w + k, mean, scale, a, t, dx, dw + k, db + k)
         else:
             for c in range(channels):
                 factor = w[k + c]
@@ -258,7 +275,7 @@ cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* int
             continue
         m.count = m.mean = m.squares = 0
         image = 0
-        if span > BLOCK // 2:
+        if span > GATHERED:
             for i in range(n):
                 add_run(&m, x + i * step + c * span, span, True)
         else:
@@ -266,7 +283,7 @@ cdef Py_ssize_t channels_of(real tag, const Array* arrays, const Py_ssize_t* int
                 j = gathered(x + c * span, n, step, span, &image, block)
                 add_block(&m, block, j, True)
         means[c], scales[c] = <real> m.mean, <real> (m.squares / m.count)
-    if not ints[3]:
+    if not ints[3] and total > 0:
         follow(running_mean, means, channels, numbers[1], 1)
         follow(running_var, scales, channels, numbers[1], total / (total - 1) if total > 1 else 1)
     if ints[3] < 2:
@@ -339,28 +356,28 @@ cdef Py_ssize_t channels_back(real tag, const Array* arrays, const Py_ssize_t* i
     cdef real first[BLOCK]
     cdef real second[BLOCK]
     cdef real mean, scale, factor, a, t
-    cdef double sum, dot
+    cdef double sums[2]
     if span == 1:
         columns_back(dx, dw, db, g, x, w, means, scales, n, channels, ints[3])
         return -1
     for c in range(channels):
-        sum = dot = 0
+        sums[0] = sums[1] = 0
         mean, scale = means[c], scales[c]
         image = 0
-        if span > BLOCK // 2:
+        if span > GATHERED:
             for i in range(n):
-                products_of_run(g + i * step + c * span, x + i * step + c * span, NULL, dw, db, mean, scale, span, &sum, &dot)
+                products(g + i * step + c * span, x + i * step + c * span, NULL, mean, scale, span, sums)
         else:
             while image < n:
                 same = image
                 gathered(g + c * span, n, step, span, &same, first)
                 j = gathered(x + c * span, n, step, span, &image, second)
-                products(first, second, NULL, dw, db, mean, scale, j, &sum, &dot)
-        dw[c], db[c] = <real> dot, <real> sum
-    sum = <double> n * span
+                products(first, second, NULL, mean, scale, j, sums)
+        dw[c], db[c] = <real> sums[1], <real> sums[0]
+    sums[0] = <double> n * span
     for _ in range(n):
         for c in range(channels):
-            mean, scale, a, t = means[c], scales[c], <real> (db[c] / sum), <real> (dw[c] / sum)
+            mean, scale, a, t = means[c], scales[c], <real> (db[c] / sums[0]), <real> (dw[c] / sums[0])
             factor = scale * w[c]
             for j in range(span if ints[3] else 0):
                 dx[j] = g[j] * factor

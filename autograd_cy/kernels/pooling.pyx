@@ -2,6 +2,8 @@
 #
 # Relies on table (routines). engine/pooling.py relies on it.
 #
+# Above 500 lines: windows and resampling are one part of a module, as each is too short for one of its own.
+#
 # Arrays are contiguous; (N, C, ...) has N * C planes. ints of the windows: the number of spatial dims d, then d each of kernel,
 # stride, padding, dilation; adaptive windows (a flag after these) split each dim evenly, whatever the other numbers say.
 
@@ -211,6 +213,8 @@ cdef Py_ssize_t averages(real* x, real* out, const Pool* w, bint back) noexcept 
     cdef Span s0, s1, s2
     cdef real total
     cdef real* line
+    if not w.adaptive and w.kernel[2] < LONG_RUN:
+        return averages_of_lines(x, out, w, back)
     for _p in range(w.planes):
         for i in range(w.out[0]):
             s0 = span_of(w, 0, i)
@@ -242,6 +246,67 @@ cdef Py_ssize_t averages(real* x, real* out, const Pool* w, bint back) noexcept 
                         out[0] = total / share(w, &s0, &s1, &s2, total)
                     out += 1
         x += w.plane
+    return -1
+
+
+cdef inline void add_line(Py_ssize_t n, Py_ssize_t s, real* x, real* out, bint back) noexcept nogil:
+    """out += every s-th element of x; back: the reverse."""
+    cdef Py_ssize_t k
+    if back:
+        if s == 1:
+            for k in range(n):
+                x[k] += out[k]
+        else:
+            for k in range(n):
+                x[k * s] += out[k]
+    elif s == 1:
+        for k in range(n):
+            out[k] += x[k]
+    elif s == 2:
+        for k in range(n):
+            out[k] += x[k * 2]
+    else:
+        for k in range(n):
+            out[k] += x[k * s]
+
+
+cdef Py_ssize_t averages_of_lines(real* x, real* out, const Pool* w, bint back) noexcept nogil:
+    """averages for windows of short lines: a line of windows at once, tap by tap."""
+    cdef Py_ssize_t _, i, j, k, a, b, c, low, high, s = w.stride[2], n = w.out[2]
+    cdef Span s0, s1, s2
+    cdef real* sizes = <real*> malloc(2 * n * sizeof(real))
+    cdef real* shares = sizes + n if back else out
+    cdef real* line
+    cdef real area
+    if sizes == NULL:
+        return OUT_OF_MEMORY
+    for k in range(n):
+        s2 = span_of(w, 2, k)
+        sizes[k] = <real> (1 if w.divisor else s2.size if w.counts_padding else s2.last - s2.first)
+    for _ in range(w.planes):
+        for i in range(w.out[0]):
+            s0 = span_of(w, 0, i)
+            for j in range(w.out[1]):
+                s1 = span_of(w, 1, j)
+                area = <real> (w.divisor if w.divisor else s0.size * s1.size if w.counts_padding
+                               else (s0.last - s0.first) * (s1.last - s1.first))
+                if not back:
+                    shares = out
+                for k in range(n):
+                    shares[k] = out[k] / (area * sizes[k]) if back else 0
+                for a in range(s0.first, s0.last):
+                    for b in range(s1.first, s1.last):
+                        line = x + (a * w.size[1] + b) * w.size[2] - w.padding[2]
+                        for c in range(w.kernel[2]):
+                            low = (w.padding[2] - c + s - 1) // s if w.padding[2] > c else 0
+                            high = w.size[2] + w.padding[2] - c
+                            high = min((high + s - 1) // s, n) if high > 0 else 0
+                            add_line(high - low, s, line + c + low * s, shares + low, back)
+                for k in range(0 if back else n):
+                    out[k] = out[k] / (area * sizes[k])
+                out += n
+        x += w.plane
+    free(sizes)
     return -1
 
 

@@ -1,7 +1,7 @@
 /* Special functions by series: Bessel functions, Airy functions, erfcx, log_ndtr, ndtri. In double whatever the dtype, for blocks of
- * numbers: a polynomial of 12 to 32 terms is a loop over its coefficients with 16 numbers in registers, so that each function is little code.
+ * numbers: a polynomial of 12 to 32 terms is a loop over its coefficients with 16 numbers in registers, so that functions are little code.
  * It relies on special_series.h (coefficients) and on the elementwise loops of double for exp, log, sin and cos. ops/codegen.py puts it
- * into the modules of loops of the baseline and of v3 (v4 gains nothing); the loops of the rows (ops/table/special.py) call it by K.special.
+ * into the modules of loops of the baseline and of v3 (v4 gains nothing); the loops of rows (ops/table/special.py) call it by K.special.
  */
 #ifndef AG_SPECIAL_H
 #define AG_SPECIAL_H
@@ -55,6 +55,9 @@ AG_APART void ag_polynomial(ptrdiff_t m, int terms, const double *c, const doubl
 #define AG_POLYNOMIAL(c, y, out) ag_polynomial(m, (int)(sizeof(S->c) / sizeof(double)), S->c, y, out)
 #define AG_EITHER(other, a, b, y, out) ag_polynomial(m, (int)(sizeof(S->a) / sizeof(double)), other ? S->a : S->b, y, out)
 
+#define AG_GIVEN ptrdiff_t m, const AG_Series *S, const AG_Loops *f, int f32            /* f32: that accuracy is enough */
+#define AG_PASSED m, S, f, f32
+
 /* Whether some of the numbers, and whether all, are beyond a bound: most blocks need one of two series only. NaN is not. */
 AG_APART int ag_beyond(ptrdiff_t m, const double *x, double bound, int *all) {
     double n = 0;
@@ -67,32 +70,34 @@ AG_APART void ag_choose(ptrdiff_t m, const double *x, double bound, const double
 }
 
 /* Order 0 or 1, scaled: times e^-|x|. Up to 8 in (x / 2)^2; beyond e^-x sqrt(x) I(x) in 16 / x - 1. */
-AG_APART void ag_bessel_i(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, int order, int scaled, const double *__restrict x, double *__restrict y) {
+AG_APART void ag_bessel_i(AG_GIVEN, int order, int scaled, const double *__restrict x, double *__restrict y) {
     double a[AG_PART], s[AG_PART], e[AG_PART], far[AG_PART];
     int all, some;
-    AG_ALONG(i) a[i] = fabs(x[i]);
+    AG_ALONG(i) { a[i] = fabs(x[i]); s[i] = 0.25 * (x[i] * x[i]); }
     some = ag_beyond(m, a, 8.0, &all);
     if (some | scaled) {
         AG_ALONG(i) e[i] = scaled ? -a[i] : 0.5 * a[i];
         ag_map(f->exp, m, e, e);
     }
-    AG_ALONG(i) s[i] = 0.25 * (x[i] * x[i]);
     if (!all) {
-        AG_EITHER(order, i1_near, i0_near, s, y);
-        AG_ALONG(i) y[i] = y[i] * (order ? a[i] : 1.0) * (scaled ? e[i] : 1.0);
+        ag_polynomial(m, f32 ? 16 : 24, order ? S->i1_near : S->i0_near, s, y);
+        if (order | scaled) AG_ALONG(i) y[i] = y[i] * (order ? x[i] : 1.0) * (scaled ? e[i] : 1.0);
     }
     if (some) {
         AG_ALONG(i) s[i] = 16.0 / (a[i] < 8.0 ? 8.0 : a[i]) - 1.0;
-        AG_EITHER(order, i1_far, i0_far, s, far);
-        AG_ALONG(i) far[i] = far[i] / sqrt(scaled | (a[i] < 1e300) ? a[i] : 1e300) * (scaled ? 1.0 : e[i]) * (scaled ? 1.0 : e[i]);
+        if (f32) AG_EITHER(order, i1_far_f32, i0_far_f32, s, far);
+        else AG_EITHER(order, i1_far, i0_far, s, far);
+        AG_ALONG(i) {
+            double r = far[i] / sqrt(scaled | (a[i] < 1e300) ? a[i] : 1e300) * (scaled ? 1.0 : e[i]) * (scaled ? 1.0 : e[i]);
+            far[i] = order & (x[i] < 0.0) ? -r : r;
+        }
         ag_choose(m, a, 8.0, far, y);
     }
-    if (order) AG_ALONG(i) y[i] = copysign(y[i], x[i]);
 }
 
-/* J (x of any sign) and Y, order 0 or 1. Up to 8 in x^2 / 32 - 1: J, or J / x; and what Y adds to (2 / pi) log(x) J, for order 1 less 2 / (pi x).
+/* J (x of any sign) and Y, order 0 or 1. Up to 8 in x^2 / 32 - 1: J, or J / x; Y less (2 / pi) log(x) J, for order 1 plus 2 / (pi x).
  * Beyond sqrt(2 / (pi x)) times a sine and a cosine of x - pi / 4 and their factors, which are in 128 / x^2 - 1. */
-AG_APART void ag_bessel_jy(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, int order, int second, const double *__restrict x, double *__restrict y) {
+AG_APART void ag_bessel_jy(AG_GIVEN, int order, int second, const double *__restrict x, double *__restrict y) {
     double a[AG_PART], s[AG_PART], p[AG_PART], q[AG_PART], u[AG_PART], v[AG_PART];
     int all, some;
     AG_ALONG(i) a[i] = fabs(x[i]);
@@ -126,8 +131,9 @@ AG_APART void ag_bessel_jy(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, i
     if (second) AG_ALONG(i) y[i] = x[i] < 0.0 ? NAN : x[i] == 0.0 ? -INFINITY : y[i];
 }
 
-/* K, order 0 or 1, scaled: times e^x. Up to 2 K + log(x) I, or (K - log(x) I - 1 / x) / x, in x^2 / 2 - 1; beyond e^x sqrt(x) K in 4 / x - 1. */
-AG_APART void ag_bessel_k(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, int order, int scaled, const double *__restrict x, double *__restrict y) {
+/* K, order 0 or 1, scaled: times e^x. Up to 2 K + log(x) I, or (K - log(x) I - 1 / x) / x, in x^2 / 2 - 1; beyond it e^x sqrt(x) K
+ * in 4 / x - 1. */
+AG_APART void ag_bessel_k(AG_GIVEN, int order, int scaled, const double *__restrict x, double *__restrict y) {
     double s[AG_PART], u[AG_PART], e[AG_PART];
     int all, some = ag_beyond(m, x, 2.0, &all);
     AG_ALONG(i) e[i] = !scaled ? -x[i] : x[i] < 2.0 ? x[i] : 2.0;
@@ -155,7 +161,7 @@ AG_APART void ag_bessel_k(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, in
 /* Ai or its derivative. From -4 to 2 in (x + 1) / 3. Right of that 2 sqrt(pi) x^(1/4) e^z Ai in 2 z2 / z - 1, z = 2/3 x^(3/2), z2 = z(2);
  * left of it sqrt(pi) |x|^(1/4) Ai is P cos(z - pi/4) + Q sin(z - pi/4), where P and Q z / z4 are in 2 (z4 / z)^2 - 1. The derivative
  * likewise, with x^(-1/4), P sin - Q cos on the left and another sign on the right. */
-AG_APART void ag_airy(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, int slope, const double *__restrict x, double *__restrict y) {
+AG_APART void ag_airy(AG_GIVEN, int slope, const double *__restrict x, double *__restrict y) {
     const double z2 = 0x1.e2b7dddfefa66p+0, z4 = 16.0 / 3;
     double a[AG_PART], s[AG_PART], z[AG_PART], u[AG_PART], v[AG_PART], w[AG_PART], q[AG_PART];
     int all;
@@ -196,18 +202,19 @@ AG_APART void ag_airy(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, int sl
 }
 
 /* erfcx for x >= 0: (1 + 2 x) erfcx(x) in (x - 3.75) / (x + 3.75) */
-AG_APART void ag_erfcx_right(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, const double *__restrict x, double *__restrict y) {
+AG_APART void ag_erfcx_right(AG_GIVEN, const double *__restrict x, double *__restrict y) {
     double s[AG_PART];
     AG_ALONG(i) { double c = x[i] > 1e30 ? 1e30 : x[i]; s[i] = (c - 3.75) / (c + 3.75); }
-    AG_POLYNOMIAL(erfcx, s, y);
+    if (f32) AG_POLYNOMIAL(erfcx_f32, s, y);
+    else AG_POLYNOMIAL(erfcx, s, y);
     AG_ALONG(i) y[i] /= 1.0 + 2.0 * x[i];
 }
 /* left of 0: 2 e^(x^2) - erfcx(-x), with the rounding of x^2 made good */
-AG_APART void ag_erfcx(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, const double *__restrict x, double *__restrict y) {
+AG_APART void ag_erfcx(AG_GIVEN, const double *__restrict x, double *__restrict y) {
     double a[AG_PART], u[AG_PART], v[AG_PART];
     int all;
     AG_ALONG(i) a[i] = fabs(x[i]);
-    ag_erfcx_right(m, S, f, a, y);
+    ag_erfcx_right(AG_PASSED, a, y);
     AG_ALONG(i) a[i] = x[i] < -30.0 ? 30.0 : -x[i];
     if (!ag_beyond(m, a, 0.0, &all)) return;
     AG_ALONG(i) {
@@ -221,11 +228,11 @@ AG_APART void ag_erfcx(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, const
     ag_choose(m, a, 0.0, u, y);
 }
 
-/* log of the normal distribution function: with t = erfcx(|x| / sqrt(2)) / 2 log(t) - x^2 / 2 left of 0, log(1 - t e^(-x^2 / 2)) right of it */
-AG_APART void ag_log_ndtr(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, const double *__restrict x, double *__restrict y) {
+/* log of the normal distribution function, t = erfcx(|x| / sqrt(2)) / 2: log(t) - x^2 / 2 left of 0, log(1 - t e^(-x^2 / 2)) right of it */
+AG_APART void ag_log_ndtr(AG_GIVEN, const double *__restrict x, double *__restrict y) {
     double a[AG_PART], e[AG_PART], u[AG_PART];
     AG_ALONG(i) a[i] = fabs(x[i]) * 0x1.6a09e667f3bcdp-1;
-    ag_erfcx_right(m, S, f, a, y);
+    ag_erfcx_right(AG_PASSED, a, y);
     AG_ALONG(i) e[i] = -0.5 * (x[i] * x[i]);
     ag_map(f->exp, m, e, a);
     AG_ALONG(i) {
@@ -237,28 +244,28 @@ AG_APART void ag_log_ndtr(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, co
     AG_ALONG(i) y[i] += x[i] < 0.0 ? e[i] : ((1.0 - u[i]) - a[i]) / u[i];        /* what 1 - a was rounded by */
 }
 
-AG_APART void ag_ratio(ptrdiff_t m, const AG_Loops *f, const double *above, const double *below, const double *s, double *y) {
+AG_APART void ag_ratio(ptrdiff_t m, const double *above, const double *below, const double *s, double *y) {
     double v[AG_PART];
     ag_polynomial(m, 8, above, s, y);
     ag_polynomial(m, 8, below, s, v);
     AG_ALONG(i) y[i] /= v[i];
 }
 /* near 1/2 in 0.425^2 - (x - 1/2)^2, in the tails in sqrt(-log) of what is less, x or 1 - x */
-AG_APART void ag_ndtri(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, const double *__restrict x, double *__restrict y) {
+AG_APART void ag_ndtri(AG_GIVEN, const double *__restrict x, double *__restrict y) {
     double a[AG_PART], s[AG_PART], r[AG_PART], u[AG_PART];
     int all;
     AG_ALONG(i) { double q = x[i] - 0.5; a[i] = fabs(q); s[i] = 0.180625 - q * q; }
-    ag_ratio(m, f, S->ndtri_above, S->ndtri_below, s, y);
+    ag_ratio(m, S->ndtri_above, S->ndtri_below, s, y);
     AG_ALONG(i) y[i] *= x[i] - 0.5;
     if (!ag_beyond(m, a, 0.425, &all)) return;
     AG_ALONG(i) u[i] = x[i] < 0.5 ? x[i] : 1.0 - x[i];
     ag_map(f->log, m, u, u);
     AG_ALONG(i) { r[i] = sqrt(-u[i]); s[i] = r[i] - 1.6; }
-    ag_ratio(m, f, S->ndtri_tail_above, S->ndtri_tail_below, s, u);
+    ag_ratio(m, S->ndtri_tail_above, S->ndtri_tail_below, s, u);
     if (ag_beyond(m, r, 5.0, &all)) {
         double v[AG_PART];
         AG_ALONG(i) s[i] = r[i] - 5.0;
-        ag_ratio(m, f, S->ndtri_far_above, S->ndtri_far_below, s, v);
+        ag_ratio(m, S->ndtri_far_above, S->ndtri_far_below, s, v);
         ag_choose(m, r, 5.0, v, u);
     }
     AG_ALONG(i) {
@@ -268,14 +275,14 @@ AG_APART void ag_ndtri(ptrdiff_t m, const AG_Series *S, const AG_Loops *f, const
     ag_choose(m, a, 0.425, u, y);
 }
 
-AG_APART void ag_block(const AG_Series *S, const AG_Loops *f, int which, ptrdiff_t m, const double *__restrict x, double *__restrict y) {
-    if (which <= AG_I1E) ag_bessel_i(m, S, f, which >> 1, which & 1, x, y);
-    else if (which <= AG_Y1) ag_bessel_jy(m, S, f, which & 1, which >= AG_Y0, x, y);
-    else if (which <= AG_K1E) ag_bessel_k(m, S, f, which >= AG_K1, which & 1, x, y);
-    else if (which <= AG_AIRY_SLOPE) ag_airy(m, S, f, which == AG_AIRY_SLOPE, x, y);
-    else if (which == AG_ERFCX) ag_erfcx(m, S, f, x, y);
-    else if (which == AG_LOG_NDTR) ag_log_ndtr(m, S, f, x, y);
-    else ag_ndtri(m, S, f, x, y);
+AG_APART void ag_block(AG_GIVEN, int which, const double *__restrict x, double *__restrict y) {
+    if (which <= AG_I1E) ag_bessel_i(AG_PASSED, which >> 1, which & 1, x, y);
+    else if (which <= AG_Y1) ag_bessel_jy(AG_PASSED, which & 1, which >= AG_Y0, x, y);
+    else if (which <= AG_K1E) ag_bessel_k(AG_PASSED, which >= AG_K1, which & 1, x, y);
+    else if (which <= AG_AIRY_SLOPE) ag_airy(AG_PASSED, which == AG_AIRY_SLOPE, x, y);
+    else if (which == AG_ERFCX) ag_erfcx(AG_PASSED, x, y);
+    else if (which == AG_LOG_NDTR) ag_log_ndtr(AG_PASSED, x, y);
+    else ag_ndtri(AG_PASSED, x, y);
 }
 
 /* Function number `which` of n numbers. What fills up a block is on the short way of each function. */
@@ -291,7 +298,7 @@ static void ag_special_##D(const AG_Series *S, const AG_Loops *f, int which, ptr
             memcpy(part, from, (size_t)size * sizeof(T)); \
             from = part; } \
         AG_ALONG(i) x[i] = (double)from[i]; \
-        ag_block(S, f, which, m, x, y); \
+        ag_block(m, S, f, sizeof(T) == 4, which, x, y); \
         if (size == m) AG_ALONG(i) out[start + i] = (T)y[i]; \
         else { \
             AG_ALONG(i) part[i] = (T)y[i]; \

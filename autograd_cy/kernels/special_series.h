@@ -9,10 +9,11 @@
 #define AG_SPECIAL_SERIES_H
 
 typedef struct {
-    double i0_near[24], i0_far[24], i1_near[24], i1_far[24], erfcx[24], j0_near[18], j1_near[18], y0_near[18],
-        y1_near[18], p0[14], q0[14], p1[14], q1[14], k0_near[12], k1_near[12], k0_far[28], k1_far[28], ai_mid[32],
-        aip_mid[32], ai_right[28], aip_right[28], ai_p[18], ai_q[18], aip_p[18], aip_q[18], ndtri_above[8],
-        ndtri_below[8], ndtri_tail_above[8], ndtri_tail_below[8], ndtri_far_above[8], ndtri_far_below[8];
+    double i0_near[24], i0_far[24], i0_far_f32[8], i1_near[24], i1_far[24], i1_far_f32[8], erfcx[24], erfcx_f32[14],
+        j0_near[18], j1_near[18], y0_near[18], y1_near[18], p0[14], q0[14], p1[14], q1[14], k0_near[12], k1_near[12],
+        k0_far[28], k1_far[28], ai_mid[32], aip_mid[32], ai_right[28], aip_right[28], ai_p[18], ai_q[18], aip_p[18],
+        aip_q[18], ndtri_above[8], ndtri_below[8], ndtri_tail_above[8], ndtri_tail_below[8], ndtri_far_above[8],
+        ndtri_far_below[8];
 } AG_Series;
 
 #ifdef AG_WANTS_SERIES
@@ -29,6 +30,9 @@ static const AG_Series ag_all_series = {
         -0x1.d6a8c994305b2p-28, -0x1.c9e041792fa5ep-27, -0x1.5a47a6d607b5cp-28, 0x1.f81afa91ccd85p-28, 0x1.c2ebca41f03a0p-28,
         -0x1.aec721e953251p-29, -0x1.3a8e6102de4c3p-28, 0x1.2fb291e5a3883p-30, 0x1.2e1e20030b330p-29, -0x1.3425a80700001p-32,
         -0x1.6cf511c32f25fp-31, 0x1.3f20f0ade8c5ep-35, 0x1.9c48e41181cedp-34, 0},
+    {   /* i0_far_f32 */
+        0x1.9bd428acb326ap-2, 0x1.b87989a83110ep-9, 0x1.1dab087f9e7f3p-13, 0x1.74dca07f960bep-17, 0x1.8c3de69f22f56p-20,
+        0x1.8569280d6eaf0p-22, 0x1.d2c64a9220c52p-24, 0},
     {   /* i1_near */
         0x1p-1, 0x1p-2, 0x1.5555555555555p-5, 0x1.c71c71c71c71cp-9, 0x1.6c16c16c16c17p-13, 0x1.845c8a0ce5129p-18,
         0x1.27e4fb7789f5cp-23, 0x1.522a43f65486ap-29, 0x1.2c9758daf5cd0p-35, 0x1.ab81ea75fcdf4p-42, 0x1.f17697cf1cf13p-49,
@@ -41,12 +45,19 @@ static const AG_Series ag_all_series = {
         0x1.d60b615bb2205p-28, 0x1.df9ca0f4cdb34p-27, 0x1.8062bbadff072p-28, -0x1.ff9401cc9b775p-28, -0x1.dff091567d659p-28,
         0x1.a842f8684cbcfp-29, 0x1.4a97115732d33p-28, -0x1.233ad26fb3318p-30, -0x1.3bb356180a85cp-29, 0x1.21a4885085e0dp-32,
         0x1.7c4328674533dp-31, -0x1.2811fb67a1f15p-35, -0x1.ace3054e58a55p-34, 0},
+    {   /* i1_far_f32 */
+        0x1.8ebe783b189bbp-2, -0x1.3f796a9156c80p-7, -0x1.cbc609131f66dp-13, -0x1.f77314fc4b601p-17, -0x1.ea14830348bd1p-20,
+        -0x1.c415394bb4c6dp-22, -0x1.0790b9ad5de0bp-23, 0},
     {   /* erfcx */
         0x1.3ccda0b5d5dc2p+0, -0x1.1f367683f8968p-3, 0x1.d5f29481627a0p-9, 0x1.510169d093c20p-4, -0x1.bda9309a3586dp-4,
         0x1.7a14188ae1888p-4, -0x1.e0d0fa6c16f6ep-5, 0x1.d0b003703712dp-6, -0x1.3f603c7e65b05p-7, 0x1.cc3a13da4f1c3p-10,
         0x1.33fb5a5e6be47p-12, -0x1.303ffbf9f583dp-12, 0x1.b13e1400867e8p-15, 0x1.7799dc4804038p-16, -0x1.7fcc15bc19bb3p-17,
         -0x1.06de5e670ea88p-20, 0x1.d39c1bc43bf65p-20, -0x1.b4c1a2c16bc2bp-25, -0x1.0ae6c5c0eae19p-22, 0x1.42d3d5a7632a5p-26,
         0x1.12b34114777d5p-25, -0x1.0cb7991681c29p-29, -0x1.6884bffcb2275p-29, 0},
+    {   /* erfcx_f32 */
+        0x1.3ccda0b2609cbp+0, -0x1.1f367e887a9a8p-3, 0x1.d5f5423a4c280p-9, 0x1.51032d2fedcf0p-4, -0x1.bdaa8cdf57cfep-4,
+        0x1.7a05e2d1e08bcp-4, -0x1.e0c049f57cee8p-5, 0x1.d1750a73b1f9fp-6, -0x1.40256e773fca2p-7, 0x1.b75490ab353a9p-10,
+        0x1.5a34a6d48cc9fp-12, -0x1.d601c320c891fp-13, 0x1.71e1efca8b1a9p-16, 0},
     {   /* j0_near */
         0x1.776fc5f84e280p-5, 0x1.dc5071f1209f4p-1, -0x1.4c042a76a3d9ap-1, -0x1.9dbdd0f268edep-1, 0x1.09d33c82734c7p+0,
         -0x1.03d2da095b4e5p-1, 0x1.2afc33916d950p-3, -0x1.d27f3cd0c2e4dp-6, 0x1.09f3448afe768p-8, -0x1.d11773b361daap-12,

@@ -151,6 +151,12 @@ AG_INLINE double ag_log_f64(double x) {
     double e, f = ag_log_split_f64(x, &e);
     return ag_log_special_f64(x, e * AG_LN2_HI_F64 + (f - (ag_log_tail_f64(f) - e * AG_LN2_LO_F64)));
 }
+/* of a positive normal number */
+AG_INLINE double ag_log_normal_f64(double x) {
+    uint64_t biased;
+    double e, f = ag_split_f64(x, &e, &biased);
+    return e * AG_LN2_HI_F64 + (f - (ag_log_tail_f64(f) - e * AG_LN2_LO_F64));
+}
 AG_INLINE double ag_log2_f64(double x) {
     double e, f = ag_log_split_f64(x, &e);
     return ag_log_special_f64(x, e + (f + (f * 0x1.c551d94ae0bf8p-2 - ag_log_tail_f64(f) * AG_LOG2E_F64)));

@@ -71,8 +71,8 @@ AG_INLINE float ag_lgamma_f32(float given) {
     int small = y < 8.0;
     double p = y * (y + 1.0) * ((y + 2.0) * (y + 3.0)) * ((y + 4.0) * (y + 5.0) * ((y + 6.0) * (y + 7.0))), z = small ? y + 8.0 : y;
     p = small ? p : 1.0;
-    double q = ag_sin_pi_f64(s);
-    double i = 1.0 / z, t = i * i, e = (z - 0.5) * ag_log_f64(z) - z + 0x1.d67f1c864beb5p-1;         /* log(2 pi) / 2 */
+    double sine = x < 0.5 ? fabs(r * ag_sin_pi_f64(s)) : 1.0, both = 1.0 / (z * sine);           /* divisions take long */
+    double i = both * sine, t = i * i, e = (z - 0.5) * ag_log_normal_f64(z) - z + 0x1.d67f1c864beb5p-1;         /* log(2 pi) / 2 */
     double c = -3617.0 / 122400;
     c = c * t + 1.0 / 156;
     c = c * t - 691.0 / 360360;
@@ -82,9 +82,9 @@ AG_INLINE float ag_lgamma_f32(float given) {
     c = c * t - 1.0 / 360;
     c = c * t + 1.0 / 12;
     e += c * i;
-    double l = ag_log_f64(x < 0.5 ? p / fabs(r * q) : p);                                       /* pi cancels */
+    double l = ag_log_normal_f64(x < 0.5 ? p * (both * z) : p);                                       /* pi cancels */
     double w = x < 0.5 ? l - e : e - l;
-    w = z < AG_INF_F64 ? w : AG_INF_F64;
+    w = (z < AG_INF_F64) & ((x >= 0.5) | (r != 0.0)) ? w : AG_INF_F64;
     w = (x == 1.0) | (x == 2.0) ? 0.0 : w;
     return given != given ? given : (float)w;
 }
@@ -137,7 +137,7 @@ AG_INLINE float ag_digamma_f32(float given) {
     p = p * z + 1.0 / 252;
     p = p * z - 1.0 / 120;
     p = p * z + 1.0 / 12;
-    double sum = ag_log_f64(w) - 0.5 * v - z * p - n / d;
+    double sum = (w < AG_INF_F64 ? ag_log_normal_f64(w) : w) - 0.5 * v - z * p - n / d;
     sum = left & (r == 0.0) ? AG_NAN_F64 : sum;
     return (float)(x == 0.0 ? copysign(AG_INF_F64, -x) : sum);
 }
@@ -195,13 +195,22 @@ AG_CALLED double ag_inverse_power_f64(double x, double s) {
         if (n & 1) y *= x;
     return 1 / y;
 }
-/* sum of 1 / (q + k)^s over k >= 0 for q > 0, s > 1: terms up to s + 10, then Euler and Maclaurin's formula (Johansson, "Rigorous
- * high-precision computation of the Hurwitz zeta function", 2015, eq. 5) */
-AG_CALLED double ag_zeta_sum_f64(double s, double q) {
+/* sum of 1 / (q + k)^s over k >= 0, divided by its first term, by Euler and Maclaurin's formula (Johansson, "Rigorous high-precision
+ * computation of the Hurwitz zeta function", 2015, eq. 5) */
+AG_CALLED double ag_zeta_tail_f64(double s, double q) {
     /* B_2k / (2k)! */
     static const double numbers[9] = {0x1.5555555555555p-4, -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15, -0x1.bbd779334ef0bp-21,
                                       0x1.66a8f2bf70ebep-26, -0x1.22805d644267fp-31, 0x1.d6db2c4e09162p-37, -0x1.7da4e1f79955cp-42,
                                       0x1.355871d652e9ep-47};
+    double tail = 0, factor = s / q, z = 1 / (q * q);      /* s (s + 1) ... (s + 2k - 2) / q^(2k - 1) */
+    for (int k = 0; k < 9; k++) {
+        tail += numbers[k] * factor;
+        factor *= (s + 2 * k + 1) * (s + 2 * k + 2) * z;
+    }
+    return q / (s - 1) + 0.5 + tail;
+}
+/* sum of 1 / (q + k)^s over k >= 0 for q > 0, s > 1: terms up to s + 10, then the tail */
+AG_CALLED double ag_zeta_sum_f64(double s, double q) {
     double sum = 0, first = ag_inverse_power_f64(q, s), t = first;
     while (q < s + 10) {
         sum += t;
@@ -209,12 +218,7 @@ AG_CALLED double ag_zeta_sum_f64(double s, double q) {
         t = ag_inverse_power_f64(q, s);
         if (t * q <= sum * 0x1p-60) return sum;      /* also where all terms are too small to be numbers */
     }
-    double tail = 0, factor = s / q, z = 1 / (q * q);      /* s (s + 1) ... (s + 2k - 2) / q^(2k - 1) */
-    for (int k = 0; k < 9; k++) {
-        tail += numbers[k] * factor;
-        factor *= (s + 2 * k + 1) * (s + 2 * k + 2) * z;
-    }
-    return sum + t * (q / (s - 1) + 0.5 + tail);
+    return sum + t * ag_zeta_tail_f64(s, q);
 }
 /* The same for any q but 0, -1, -2 ..., s whole if q < 0: left of 0 the sum's terms are those of three sums on the right. */
 AG_CALLED double ag_zeta_left_f64(double s, double q) {
@@ -239,12 +243,6 @@ AG_CALLED double ag_polygamma_f64(double x, double n) {
     return odd ? -factor * sum : factor * sum;
 }
 AG_CALLED float ag_polygamma_f32(float x, float n) { return (float)ag_polygamma_f64((double)x, (double)n); }
-
-/* x^(a - 1) e^-x / gamma(a), the derivative of the incomplete gamma function P(a, x) by x */
-AG_CALLED double ag_gamma_density_f64(double a, double x) {
-    double power = a == 1.0 ? 0.0 : (a - 1.0) * log(x);
-    return exp(power - x - lgamma(a));
-}
 
 /* ---- sqrt(a^2 + b^2) without overflow or underflow on the way */
 

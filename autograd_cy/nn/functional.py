@@ -41,6 +41,7 @@ from autograd_cy.engine.elementwise import (
     threshold_,
 )
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
+from autograd_cy.engine.distances import unit_row
 from autograd_cy.engine.gather import embedding, one_hot
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.matrix_products import pdist
@@ -55,7 +56,6 @@ from autograd_cy.engine.losses import (
     smooth_l1_loss,
 )
 from autograd_cy.engine.blocks import pad
-from autograd_cy.engine.distances import normalize
 from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from autograd_cy.engine.pooling import (
     adaptive_avg_pool1d,
@@ -148,3 +148,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     left = matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)         # (..., out, in2)
     out = matmul(left, input2.unsqueeze(-1)).squeeze(-1)
     return out if bias is None else out + bias
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """x / max(norm(x, p), eps) along dim."""
+    made = unit_row(input, dim, eps) if p == 2 else None
+    return input / input.norm(p, dim, True).clamp(eps) if made is None else made

@@ -10,6 +10,7 @@ import numpy as np
 
 from autograd_cy.array.dtypes import float64
 from autograd_cy.engine import creation, generators
+from autograd_cy.engine.elementwise import ndtri
 from autograd_cy.engine.modes import no_grad
 from autograd_cy.engine.tensor import Tensor
 
@@ -66,19 +67,10 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None)
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
                   generator=None) -> Tensor:
     """N(mean, std^2) restricted to [a, b], by inversion of the distribution function."""
-    from scipy.special import ndtr, ndtri  # imported here: scipy.special costs more than the whole library
-
-    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
+    low, high = (0.5 * math.erfc((mean - bound) / (std * math.sqrt(2))) for bound in (a, b))
     with no_grad():
-        values = generators.rand(tensor.shape, generator=generator, dtype=float64)
-
-        def place(inputs, outputs):
-            uniform = creation.array_of(inputs[0])
-            creation.write(outputs[0], np.clip(mean + std * ndtri(low + (high - low) * uniform), a, b))
-
-        placed = creation.empty(tensor.shape, dtype=tensor.dtype)
-        creation.outside(place, [values], [placed])
-        return tensor.copy_(placed)
+        uniform = generators.rand(tensor.shape, generator=generator, dtype=float64)
+        return tensor.copy_((ndtri(uniform * (high - low) + low) * std + mean).clamp(a, b))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:

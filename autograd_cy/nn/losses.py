@@ -12,7 +12,8 @@ from ..engine import creation
 from ..engine.elementwise import exp, log, logsigmoid, minimum, softplus, sqrt, xlogy
 from ..engine.modes import no_grad
 from ..engine.choose import where
-from ..engine.distances import cosine_similarity
+from ..engine.distances import unit_row
+from ..engine.shape import expand
 from ..engine.tensor import Tensor
 
 
@@ -154,6 +155,19 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim; x1 and x2 broadcast. Each is divided by its norm first."""
+    if not (x1.is_floating_point() or x2.is_floating_point()):
+        raise RuntimeError(f"cosine_similarity: expected common dtype to be floating point, yet common dtype is {x1.dtype.name}")
+    if x1.shape != x2.shape:
+        like = (x1.detach() + x2.detach()).shape
+        x1, x2 = expand(x1, like), expand(x2, like)
+    first, second = unit_row(x1, dim, eps), unit_row(x2, dim, eps)
+    first = unit_row(x1.to(x2.dtype), dim, eps) if first is None else first
+    second = unit_row(x2.to(x1.dtype), dim, eps) if second is None else second
+    return (first * second).sum(dim)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:

@@ -34,11 +34,11 @@ def _nothing(input, inplace):
     return input.copy_(dropped) if inplace else dropped
 
 
-def _kept(input, shape, p):
-    """1 with probability 1 - p, else 0."""
+def _kept(input, shape, p, scale=1.0):
+    """`scale` with probability 1 - p, else 0."""
     numbers = empty_as(input, shape)
-    draw(numbers, "random", None)
-    return (numbers >= p).to(input.dtype)
+    draw(numbers, "random", None, p, scale)
+    return numbers
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -49,7 +49,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     _float(input, "dropout")
     if p == 1.0:
         return _nothing(input, inplace)
-    mask = _kept(input, input.shape, p) * (1.0 / (1.0 - p))
+    mask = _kept(input, input.shape, p, 1.0 / (1.0 - p))
     return input.mul_(mask) if inplace else input * mask
 
 
@@ -67,7 +67,7 @@ def _feature_dropout(input, p, training, inplace, name, single=False):
     shape = _channels(input.unsqueeze(0) if single else input, name)
     if p == 1.0:
         return _nothing(input, inplace)
-    mask = _kept(input, shape[1:] if single else shape, p) * (1.0 / (1.0 - p))
+    mask = _kept(input, shape[1:] if single else shape, p, 1.0 / (1.0 - p))
     return input.mul_(mask) if inplace else input * mask
 
 

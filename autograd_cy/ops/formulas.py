@@ -37,6 +37,11 @@ def formula(row, name):
     if name is None:
         return row.inputs, row.forward(*map(Symbol, (*row.inputs, *row.attrs)))
     expression = row.rules[name](*map(Symbol, row.parameters(name)))
-    if is_masked(row, name):
-        expression = Expression("masked", Symbol("g"), expression)
-    return row.rule_inputs(name), expression
+    return row.rule_inputs(name), masked(expression) if is_masked(row, name) else expression
+
+
+def masked(expression):
+    """0 where g is 0 and the expression NaN. A choice of 0 stays outermost: within, compilers make branches of it."""
+    if expression.name == "where" and not isinstance(expression.args[1], Expression) and expression.args[1] == 0:
+        return Expression("where", expression.args[0], 0, masked(expression.args[2]))
+    return Expression("masked", Symbol("g"), expression)

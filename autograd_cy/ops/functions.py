@@ -53,7 +53,7 @@ _NAMES = (
     "solve_again", "solve_triangular", "svd",
     "xlogy", "zeta", "erfcx", "i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0",
     "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai", "airy_derivative",
-    "gamma_density", "gammainc", "gammaincc", "log_ndtr", "ndtri",
+    "gamma_density", "gammainc", "gammaincc", "log_ndtr", "ndtri", "sinc",
     "diagonal", "diagonal_back", "unfold_back", "triangle", "stack", "unbind", "flip", "roll", "pad", "scatter_zero", "scatter_kept",
     "index_kept", "scatter_dx", "scatter_dv", "embedding_back",
     "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "take_planes", "put_planes",

@@ -9,8 +9,8 @@ from .symbols import Expression, Symbol
 # Special functions of one number by series, which K.special has under these numbers (kernels/special.h).
 SERIES = ("i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "scaled_modified_bessel_k0",
           "modified_bessel_k1", "scaled_modified_bessel_k1", "airy_ai", "airy_derivative", "erfcx", "log_ndtr", "ndtri")
-# Special functions of two numbers, one after the other: the C library's, and those that are SciPy's (RARE, below).
-IN_TURN = ("zeta", "gamma_density", "gammainc", "gammaincc")
+# Special functions of two numbers, under these numbers in run_of_two (RARE, below).
+OF_TWO = ("zeta", "gammainc", "gammaincc")
 
 
 class Steps:
@@ -43,6 +43,8 @@ class Steps:
                 return places[e.name]
             if e not in places:
                 if isinstance(e, Expression):
+                    for a in sorted(e.args, key=lambda a: not isinstance(a, Expression)):       # numbers last: they take a place each
+                        place(a)
                     read = [place(a) for a in e.args]
                     step = self.MASK if e.name == "masked" else LOOP_IDS[e.name]
                 else:
@@ -63,14 +65,13 @@ class Steps:
 
     def loop(self, loop, dtype, variant, name="LOOP", vectors=None):
         """Source of a loop of vectors under the given name."""
-        code, (_, ctype, _) = DTYPES.index(dtype), dtype
+        code = DTYPES.index(dtype)
         head = f"cdef void {name}(Py_ssize_t n, char** p, const double* attrs) noexcept nogil:\n"
         expression = self.arguments(loop)
         if expression.name in SERIES and loop.name == expression.name:
             return f"{head}    K.special({SERIES.index(expression.name)}, {code}, n, p)"
-        if expression.name in IN_TURN and loop.name == expression.name:
-            call = f"ag_{expression.name}_f64((<{ctype}*> p[1])[i], (<{ctype}*> p[2])[i])"
-            return f"{head}    cdef Py_ssize_t i\n    for i in range(n):\n        (<{ctype}*> p[0])[i] = <{ctype}> {call}"
+        if expression.name in OF_TWO and loop.name == expression.name:
+            return f"{head}    run_of_two({OF_TWO.index(expression.name)}, {code}, n, p)"
         if expression not in self.known:
             self.known[expression] = self.add(loop, expression)
         first, count = self.known[expression]
@@ -81,7 +82,11 @@ class Steps:
         steps = ", ".join(f"{{{', '.join(map(str, step))}}}" for step in self.steps)
         numbers = ", ".join(repr(float(n)) if abs(n) != float("inf") else "-INFINITY" if n < 0 else "INFINITY" for n in self.numbers)
         tables = f"static const short ag_steps[][5] = {{{steps}}};\n    static const double ag_numbers[] = {{{numbers}}};"
-        return text.replace("{tables}", tables).replace("{FILL}", str(self.FILL)).replace("{PLACES}", str(self.PLACES))
+        from . import LOOP_IDS
+        fields = {"tables": tables, "FILL": self.FILL, "PLACES": self.PLACES, "exp": LOOP_IDS["exp"], "log": LOOP_IDS["log"]}
+        for name, value in fields.items():
+            text = text.replace("{" + name + "}", str(value))
+        return text
 
 
 # What rare loops need beside vecmath.h. SciPy's functions are taken from it when one is first called.
@@ -101,7 +106,7 @@ cdef extern from *:
 
 cdef extern from "vecmath.h" nogil:
     double ag_zeta_f64(double, double) noexcept
-    double ag_gamma_density_f64(double, double) noexcept
+    double ag_zeta_tail_f64(double, double) noexcept
 
 ctypedef double (*OfTwo)(double, double, int) noexcept nogil
 cdef OfTwo of_scipy[2]
@@ -113,11 +118,15 @@ cdef double no_function(double a, double b, int _) noexcept nogil:
 
 
 cdef void bind() noexcept with gil:              # an exception is printed
-    of_scipy[0] = of_scipy[1] = no_function
-    from scipy.special import cython_special
-    for i, name in enumerate(("gammainc", "gammaincc")):
-        of_scipy[<int> i] = <OfTwo> PyCapsule_GetPointer(cython_special.__pyx_capi__[name],
-                                                         "double (double, double, int __pyx_skip_dispatch)")
+    try:
+        from scipy.special import cython_special
+        for i, name in enumerate(("gammainc", "gammaincc")):
+            of_scipy[<int> i] = <OfTwo> PyCapsule_GetPointer(cython_special.__pyx_capi__[name],
+                                                             "double (double, double, int __pyx_skip_dispatch)")
+    finally:
+        for k in range(2):
+            if of_scipy[<int> k] == NULL:
+                of_scipy[<int> k] = no_function
 
 
 cdef double gamma_of_scipy(int which, double a, double x) noexcept nogil:
@@ -126,12 +135,51 @@ cdef double gamma_of_scipy(int which, double a, double x) noexcept nogil:
     return of_scipy[which](a, x, 0)
 
 
-cdef inline double ag_gammainc_f64(double a, double x) noexcept nogil:
-    return gamma_of_scipy(0, a, x)
+cdef void zeta_block(Py_ssize_t m, const double* s, const double* q, double* y) noexcept nogil:
+    """Fourteen terms as e ** (-s log(q + k)) and the tail; what is not usual by itself."""
+    cdef double t[64]
+    cdef char* p[2]
+    cdef Py_ssize_t i
+    cdef int k
+    p[0] = p[1] = <char*> t
+    for i in range(m):
+        y[i] = 0
+    for k in range(15):
+        for i in range(m):
+            t[i] = q[i] + k
+        K.loops[{log}][1][0](m, p, NULL)
+        for i in range(m):
+            t[i] *= -s[i]
+        K.loops[{exp}][1][0](m, p, NULL)
+        for i in range(m if k < 14 else 0):
+            y[i] += t[i]
+    for i in range(m):
+        if s[i] > 1 and s[i] < 100 and q[i] > 0 and q[i] < 1e15:
+            y[i] += t[i] * ag_zeta_tail_f64(s[i], q[i] + 14)
+        else:
+            y[i] = ag_zeta_f64(s[i], q[i])
 
 
-cdef inline double ag_gammaincc_f64(double a, double x) noexcept nogil:
-    return gamma_of_scipy(1, a, x)
+cdef void run_of_two(int which, int dtype, Py_ssize_t n, char** p) noexcept nogil:
+    cdef double numbers[3][64]
+    cdef Py_ssize_t start = 0, length, i
+    cdef int k
+    while start < n:
+        length = min(n - start, <Py_ssize_t> 64)
+        for k in range(1, 3):
+            for i in range(length):
+                numbers[k][i] = (<double*> p[k])[start + i] if dtype else (<float*> p[k])[start + i]
+        if which == 0:
+            zeta_block(length, numbers[1], numbers[2], numbers[0])
+        else:
+            for i in range(length):
+                numbers[0][i] = gamma_of_scipy(which - 1, numbers[1][i], numbers[2][i])
+        for i in range(length):
+            if dtype:
+                (<double*> p[0])[start + i] = numbers[0][i]
+            else:
+                (<float*> p[0])[start + i] = <float> numbers[0][i]
+        start += length
 
 
 cdef inline double masked(double g, double r) noexcept nogil:

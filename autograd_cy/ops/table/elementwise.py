@@ -84,7 +84,7 @@ unary("acosh", lambda x: _log_twice(x, x - 1 + sqrt(x - 1) * sqrt(x + 1)),
       dx=lambda g, x: g / (sqrt(x - 1) * sqrt(x + 1)), doc="inverse hyperbolic cosine")
 unary("atanh", lambda x: copysign(0.5 * log1p(2 * abs(x) / (1 - abs(x))), x), dx=lambda g, x: g / ((1 - x) * (1 + x)),
       doc="inverse hyperbolic tangent")
-unary("sinc", lambda x: where(x == 0, 1, where(abs(x) == INF, 0, sin(x * PI) / (x * PI))), dx=lambda g, x: g * _sinc_slope(x, x * PI),
+unary("sinc", lambda x: where(x == 0, 1, where(abs(x) == INF, 0, sin(x * PI) / (x * PI))), dx=lambda g, x: g * sinc_slope(x, x * PI),
       doc="sin(pi x) / (pi x)", special="x = 0: 1, derivative 0; infinite x: 0")
 unary("logit", lambda x, low, high: _log_odds(where(x < low, low, where(x > high, high, x))), attrs="low high", public=False,
       dx=lambda g, x, low, high: g * where(logical_or(x < low, x > high), 0, 1 / _nan_below(x * (1 - x))),
@@ -132,7 +132,7 @@ def _nan_below(v):
     return where(v < 0, sqrt(v), v)
 
 
-def _sinc_slope(x, t):
+def sinc_slope(x, t):
     """d/dx of sin(t) / t, t = pi x; near 0 by its series, where the formula would lose all digits."""
     z = t * t
     series = t * PI * (-1 / 3 + z * (1 / 30 - z * (1 / 840 - z * (1 / 45360 - z * (1 / 3991680 - z / 518918400)))))

@@ -59,6 +59,15 @@ def _unbordered(g, n, dim, before, after, mode):
 
 # ---- views and copies: index is a tuple with (start, length, step) per axis, or (None, None, None) for a whole one
 
+def _blocks(g, sizes):
+    """The blocks of these sizes on the diagonal of g."""
+    made, row, column = [], 0, 0
+    for rows, columns in zip(sizes[::2], sizes[1::2], strict=True):
+        made.append(slice(g, ((row, rows, 1), (column, columns, 1)), None))
+        row, column = row + rows, column + columns
+    return made
+
+
 def _beside(g, dim, adds):
     """The gradient of sums or differences of neighbours."""
     before = tuple(1 if i == 2 * dim else 0 for i in range(2 * len(g.shape)))
@@ -103,8 +112,9 @@ op("diagonal_back", "x", ints=3, attrs="shape offset dim1 dim2", dx=lambda g, of
    doc="the last dimension of x on the diagonal (i, i + offset) of zeros")
 op("neighbours", "x", ints=2, attrs="dim adds", public=False, dx=_beside, doc="x_i+1 plus or minus x_i along dim")
 op("flip", "x", ints=0, attrs="dims", dx=lambda g, dims: flip(g, dims), doc="x with the order along dims reversed")
-op("roll", "x", ints=0, attrs="shifts", dx=lambda g, shifts: roll(g, _negated(shifts), tuple(range(len(shifts)))),
-   doc="x moved by shifts along each axis, what leaves coming in at the other end")
+op("roll", "x", ints=0, attrs="shifts", doc="x moved by shifts along each axis, what leaves coming in at the other end; by one: flattened",
+   dx=lambda g, shifts: roll(g, _negated(shifts), tuple(range(len(shifts))) if len(shifts) == len(g.shape) else None))
+op("block_diag", "*xs", ints=0, attrs="sizes", dxs=lambda g, sizes: _blocks(g, sizes), doc="matrices along a diagonal of zeros")
 op("repeat", "x", ints=0, attrs="counts", dx=lambda g, x_shape, counts: _unrepeated(g, x_shape, counts), doc="x repeated along each axis")
 op("repeat_interleave", "x", ints=2, attrs="repeats dim", doc="every slice of dim repeated",
    dx=lambda g, x_shape, repeats, dim: _summed(g, (*x_shape[:dim + 1], repeats, *x_shape[dim + 1:]), (dim + 1,), x_shape))

@@ -8,12 +8,13 @@ from functools import partial
 
 from ..functions import (
     airy_ai, airy_derivative, bessel_j0, bessel_j1, bessel_y0, bessel_y1, erfc, erfcx, exp, gamma_density, gammainc, gammaincc, i0, i0e, i1,
-    i1e, log, log_ndtr, modified_bessel_k0, modified_bessel_k1, ndtri, scaled_modified_bessel_k0, scaled_modified_bessel_k1, sign, where,
-    zeta,
+    i1e, lgamma, log, log_ndtr, modified_bessel_k0, modified_bessel_k1, ndtri, scaled_modified_bessel_k0, scaled_modified_bessel_k1, sign, sinc,
+    where, xlogy, zeta,
 )
 from .. import rows
+from .elementwise import sinc_slope
 
-INF = float("inf")
+INF, PI = float("inf"), 3.141592653589793
 SQRT_2PI, TWO_OVER_SQRT_PI, INV_SQRT_2PI = 2.5066282746310002, 1.1283791670955126, 0.3989422804014327
 HALF_LOG_2PI, SQRT_HALF, SQRT_TWO_OVER_PI = 0.9189385332046727, 0.7071067811865476, 0.7978845608028654
 unary, binary = partial(rows.unary, rare=True, public=False), partial(rows.binary, rare=True, public=False)
@@ -51,13 +52,15 @@ unary("airy_ai", lambda x: airy_ai(x), dx=lambda g, x: g * airy_derivative(x), d
 unary("airy_derivative", lambda x: airy_derivative(x), dx=lambda g, x: g * (x * airy_ai(x)), doc="derivative of the Airy function Ai")
 unary("erfcx", lambda x: erfcx(x), dx=lambda g, x, y: g * (2 * x * y - TWO_OVER_SQRT_PI), doc="e ** (x * x) * erfc(x)")
 unary("ndtr", lambda x: 0.5 * erfc(x * -SQRT_HALF), dx=lambda g, x: g * (INV_SQRT_2PI * exp(-0.5 * x * x)),
-      doc="standard normal distribution function, exact in the tail")
+      doc="standard normal distribution function: erfc(-x / sqrt(2)) / 2")
 unary("ndtri", lambda x: ndtri(x), dx=lambda g, y: g * (SQRT_2PI * exp(0.5 * y * y)),
       doc="inverse of the standard normal distribution function", special="x = 0 and x = 1: infinite")
 unary("log_ndtr", lambda x: log_ndtr(x), dx=lambda g, x, y: g * _density_over_distribution(x, y),
       doc="log of the standard normal distribution function, exact in the tail")
-unary("entr", lambda x: where(x < 0, -INF, where(x == 0, 0, -x * log(x))), dx=lambda g, x: where(x <= 0, 0, g * (-1 - log(x))),
+unary("entr", lambda x: where(x < 0, -INF, 0 - xlogy(x, x)), dx=lambda g, x: where(x <= 0, 0, g * (-1 - log(x))),
       doc="-x * log(x), and -inf below 0", special="x = 0: 0, derivative 0; below 0: derivative 0")
+unary("spherical_bessel_j0", lambda x: sinc(x * (1 / PI)), dx=lambda g, x: g * ((1 / PI) * sinc_slope(x * (1 / PI), x)),
+      doc="sin(x) / x", special="x = 0: 1, derivative 0; infinite x: 0")
 binary("zeta", lambda a, b: zeta(a, b), db=lambda g, a, b: -g * a * zeta(a + 1, b), doc="sum over k >= 0 of 1 / (k + b) ** a",
        special="not differentiable by a: the result does not require its gradient")
 binary("gammainc", lambda a, b: gammainc(a, b), db=lambda g, a, b: g * gamma_density(a, b),
@@ -66,5 +69,5 @@ binary("gammainc", lambda a, b: gammainc(a, b), db=lambda g, a, b: g * gamma_den
 binary("gammaincc", lambda a, b: gammaincc(a, b), db=lambda g, a, b: -g * gamma_density(a, b),
        doc="regularised upper incomplete gamma function Q(a, b)",
        special="not differentiable by a: the result does not require its gradient")
-binary("gamma_density", lambda a, b: gamma_density(a, b), db=lambda g, a, b, y: g * (y * ((a - 1) / b - 1)),
+binary("gamma_density", lambda a, b: exp(where(a == 1, 0, (a - 1) * log(b)) - b - lgamma(a)), db=lambda g, a, b, y: g * (y * ((a - 1) / b - 1)),
        doc="b ** (a - 1) e ** -b / gamma(a)", special="not differentiable by a: the result does not require its gradient")
