@@ -3,6 +3,7 @@
 Relies on autograd_cy's public names and tests/numeric.py; nothing relies on it.
 """
 
+import inspect
 import math
 import os
 import re
@@ -27,6 +28,39 @@ def z(*shape, dtype=None):
 
 def F(name):
     return getattr(ag.nn.functional, name)
+
+
+# What takes no tensor first: functions, files, sizes, texts.
+FIRST_IS_NO_TENSOR = {"cond", "while_loop", "scan", "load", "save", "compile", "vmap", "from_dlpack", "custom_op", "broadcast_shapes", "einsum",
+                      "tril_indices", "triu_indices", "empty_strided", "set_cache_limit", "arange", "frombuffer", "can_cast", "promote_types",
+                      "result_type", "scalar_tensor"}
+
+
+def functions_of_tensors():
+    """(name, function) of everything public whose first argument is a tensor, or some."""
+    for module, prefix in ((ag, ""), (ag.nn.functional, "nn.functional."), (ag.linalg, "linalg."), (ag.special, "special.")):
+        for name in getattr(module, "__all__", None) or dir(module):
+            f = getattr(module, name)
+            settings = name.startswith(("_", "set_", "use_", "enable_", "inference_", "no_grad", "manual_seed", "seed", "empty_cache"))
+            if callable(f) and not isinstance(f, type) and not settings and name not in FIRST_IS_NO_TENSOR:
+                yield prefix + name, f
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.parametrize(("name", "f"), list(functions_of_tensors()), ids=lambda v: v if isinstance(v, str) else "")
+def test_none_where_a_tensor_belongs(name, f):
+    """What a function forgot to return is named by whoever gets it, not by the first attribute that is missing."""
+    try:
+        needed = [p for p in inspect.signature(f).parameters.values() if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except ValueError:
+        needed = [None]
+    try:
+        f(None, *[z(2, 2)] * (len(needed) - 1))
+    except Exception as error:
+        assert isinstance(error, (TypeError, ValueError, RuntimeError)), repr(error)
+        assert re.match(r"[\w.]+(\(\))?:? |Given groups|expected Tensor", str(error)), str(error)
+        for raw in ("has no attribute", "object is not", "unsupported operand", "has no len", "not supported between", "Cannot convert"):
+            assert raw not in str(error), str(error)
 
 
 BAD = [  # name, what is done, kinds of exception, what the message must match (all of them)

@@ -10,7 +10,7 @@ cdef int axis_of(object dim, int ndim, str name) except -1
 cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1
 cdef object sizes_from(tuple args)
-cdef Tensor need_tensor(object x, str name)
+cpdef Tensor need_tensor(object x, str name)
 
 # Let f(x, *ints) be called without packing a tuple: `make` gives the result, or None where f is to say what is wrong.
 ctypedef object (*Maker)(Tensor x, int n, Py_ssize_t* ints)

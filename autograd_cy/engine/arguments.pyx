@@ -97,6 +97,8 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
     if n >= 0:
         return n
     n = 0
+    if not hasattr(shape, "__len__"):
+        raise worded(TypeError, "{}: expected integer sizes, got {}", name, type(shape).__name__)
     if len(shape) > MAX_NDIM:
         raise worded(ShapeError, "{}: a tensor has at most {} dimensions, got {}", name, MAX_NDIM, len(shape))
     for size in shape:
@@ -115,7 +117,8 @@ cdef object sizes_from(tuple args):
     return args
 
 
-cdef Tensor need_tensor(object x, str name):
+cpdef Tensor need_tensor(object x, str name):
+    """x, if it is a tensor."""
     if not isinstance(x, Tensor):
         raise worded(TypeError, "{}: expected a Tensor, got {}", name, type(x).__name__)
     return x

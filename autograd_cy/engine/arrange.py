@@ -11,18 +11,12 @@ import numpy as np
 
 from ..array.dtypes import int64
 from . import blocks, creation, joins, shape, windows
+from .arguments import need_tensor
 from .blocks import interleave
 from .copies import show_as
 from .gather import index_select
 from .rows import planned
 from .tensor import Tensor
-
-
-def need_tensor(x, name):
-    """x, if it is a tensor."""
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
-    return x
 
 
 def _axis(dim, ndim, name):

@@ -8,6 +8,7 @@ import numpy as np
 from ..array.dtypes import bool as bool_
 from ..array.dtypes import int32
 from . import elementwise
+from .arguments import need_tensor
 from .choose import clamp_, isclose, sub, where
 from .creation import arange, array_of, capturing, empty, full, ones_like, outside
 from .joins import cat
@@ -42,6 +43,7 @@ def ldexp_(input: Tensor, other: Tensor) -> Tensor:
 
 def positive(input: Tensor) -> Tensor:
     """The input itself. Raises RuntimeError for bools."""
+    need_tensor(input, "positive")
     if input.dtype.name == "bool":
         raise RuntimeError("positive: the `+` operator is not defined for bool tensors")
     return input
@@ -79,6 +81,8 @@ def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
 
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor of integers, by Euclid's algorithm; gcd(0, 0) = 0."""
+    need_tensor(input, "gcd")
+    need_tensor(other, "gcd")
     if input.is_floating_point() or other.is_floating_point() or "bool" in (input.dtype.name, other.dtype.name):
         raise TypeError(f"gcd: expected integers, got {input.dtype} and {other.dtype}")
     a, b = (input + other * 0).abs(), (other + input * 0).abs()
@@ -103,11 +107,13 @@ def real(input: Tensor) -> Tensor:
 
 def isreal(input: Tensor) -> Tensor:
     """True everywhere: all tensors are real."""
+    need_tensor(input, "isreal")
     return ones_like(input, dtype=bool_)
 
 
 def angle(input: Tensor) -> Tensor:
     """The argument of a real number: 0, pi where it is negative, NaN where it is that. The gradient is 0."""
+    need_tensor(input, "angle")
     return where(input < 0, PI, where(elementwise.isnan(input), input, 0.0))
 
 
@@ -120,6 +126,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
 
     The exponent is int32, and a constant to derivatives. Raises RuntimeError for integers.
     """
+    need_tensor(input, "frexp")
     if not input.is_floating_point():
         raise RuntimeError(f"frexp: expected a floating-point tensor, got {input.dtype}")
     exponent = empty(input.shape, dtype=int32)
@@ -134,6 +141,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     The factor is maxnorm / (norm + 1e-7), as in PyTorch. Raises RuntimeError for fewer than two dimensions, for p not above 0 or
     maxnorm below 0.
     """
+    need_tensor(input, "renorm")
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     if not p > 0 or not maxnorm >= 0:
@@ -150,6 +158,7 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
     spacing: the distance of neighbours, or for each dim a distance or a tensor of coordinates. Raises RuntimeError for other edge orders
     than 1 and 2, a dimension with fewer than edge_order + 1 elements, and spacings that do not fit.
     """
+    need_tensor(input, "gradient")
     if edge_order not in (1, 2):
         raise RuntimeError(f"gradient: edge_order has to be 1 or 2, got {edge_order}")
     dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
@@ -182,6 +191,7 @@ def _differences(f, spacing, edge_order):
 
 def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     """The index in each dimension of places counted in row-major order. Raises ValueError for places that are outside of shape."""
+    need_tensor(indices, "unravel_index")
     found = []
     for size in reversed([shape] if isinstance(shape, int) else list(shape)):
         found.append(indices % size)
@@ -193,6 +203,8 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other."""
+    need_tensor(input, "dist")
+    need_tensor(other, "dist")
     return norm(input - other, p)
 
 

@@ -15,7 +15,7 @@ from autograd_cy.array.layout cimport (
     Layout, broadcast_strides, layout_contiguous, layout_decref, layout_dense_like, layout_strided, strides_of,
 )
 from autograd_cy.array.storage cimport Storage, storage_foreign
-from autograd_cy.engine.arguments cimport read_shape
+from autograd_cy.engine.arguments cimport integer, need_tensor, read_shape
 from autograd_cy.engine.node cimport SAVED_FLOAT, SAVED_INT
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, copy_into, default_dtype, write_number
@@ -409,9 +409,9 @@ def ones_code(shape, int dtype):
     return fill(allocate(shape, dtype, "ones"), 1)
 
 
-cdef Tensor allocate_like(object x, object dtype):
+cdef Tensor allocate_like(object x, object dtype, str name):
     """Of the shape of x and, where that is dense, with its strides."""
-    cdef Tensor t = <Tensor?> x
+    cdef Tensor t = need_tensor(x, name)
     cdef Layout* layout = layout_dense_like(t.layout)
     try:
         return own(tensor_new(layout, code_of(dtype, t.dtype_)))
@@ -421,22 +421,22 @@ cdef Tensor allocate_like(object x, object dtype):
 
 def empty_like(input, *, dtype=None, requires_grad=False):
     """As empty, with the shape and dtype of `input`."""
-    return finish(allocate_like(input, dtype), requires_grad)
+    return finish(allocate_like(input, dtype, "empty_like"), requires_grad)
 
 
 def zeros_like(input, *, dtype=None, requires_grad=False):
     """As zeros, with the shape and dtype of `input`."""
-    return finish(fill(allocate_like(input, dtype), 0), requires_grad)
+    return finish(fill(allocate_like(input, dtype, "zeros_like"), 0), requires_grad)
 
 
 def ones_like(input, *, dtype=None, requires_grad=False):
     """As ones, with the shape and dtype of `input`."""
-    return finish(fill(allocate_like(input, dtype), 1), requires_grad)
+    return finish(fill(allocate_like(input, dtype, "ones_like"), 1), requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, requires_grad=False):
     """As full, with the shape and dtype of `input`."""
-    return finish(fill(allocate_like(input, dtype), fill_value), requires_grad)
+    return finish(fill(allocate_like(input, dtype, "full_like"), fill_value), requires_grad)
 
 
 def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=None):
@@ -490,9 +490,10 @@ def eye(n, m=None, *, dtype=None, requires_grad=False, device=None):
     """Ones on the diagonal, zeros elsewhere, of shape (n, m or n)."""
     cdef Tensor made
     cdef Py_ssize_t i
-    if n < 0 or (m is not None and m < 0):
+    cdef Py_ssize_t rows = integer(n, "n", "eye"), columns = rows if m is None else integer(m, "m", "eye")
+    if rows < 0 or columns < 0:
         raise worded(ArgumentError, "eye: sizes must be at least 0, got {} and {}", n, m)
-    made = allocate((n, n if m is None else m), UINT8, "eye")
+    made = allocate((rows, columns), UINT8, "eye")
     memset(made.data, 0, made.layout.numel)
     for i in range(min(made.layout.dims[0], made.layout.dims[1])):
         made.data[i * (made.layout.dims[1] + 1)] = 1

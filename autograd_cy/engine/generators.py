@@ -10,6 +10,7 @@ import numpy as np
 
 from ..array.dtypes import as_dtype, int64
 from ..array.errors import ArgumentError
+from .arguments import need_tensor
 from .creation import escapes, outside, write
 from .random import bernoulli as bernoulli
 from .random import draw, rand, randn
@@ -107,11 +108,13 @@ def again(name, generator, p, scale):
 
 def rand_like(input, *, dtype=None, requires_grad=False):
     """As rand, with the shape and dtype of `input`."""
+    need_tensor(input, "rand_like")
     return rand(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
 
 
 def randn_like(input, *, dtype=None, requires_grad=False):
     """As randn, with the shape and dtype of `input`."""
+    need_tensor(input, "randn_like")
     return randn(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
 
 
@@ -131,6 +134,8 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_g
 
 def randperm(n, *, generator=None, dtype=None):
     """A random permutation of 0 ... n - 1 (int64)."""
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"randperm: expected an integer n, got {type(n).__name__}")
     if n < 0:
         raise ArgumentError(f"randperm: n must be at least 0, got {n}")
     out = _integers((n,), dtype, "randperm")

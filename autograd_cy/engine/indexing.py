@@ -4,7 +4,7 @@ Relies on gather.pyx, index.pyx and elementwise functions. methods.py puts the f
 """
 
 from . import creation, elementwise, gather, reduce, shape
-from .arrange import need_tensor
+from .arguments import need_tensor
 from .choose import where
 from .gather import scatter_reduce
 from .gradients import FUNCTIONS

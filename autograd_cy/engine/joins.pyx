@@ -60,8 +60,15 @@ cdef object room_for(Py_ssize_t n, Sizes* sizes):
 
 # ---- joined
 
+cpdef tuple sequence_of(object tensors, str name):
+    """The items of what may hold Tensors."""
+    if not isinstance(tensors, (tuple, list)) and not hasattr(tensors, "__iter__"):
+        raise worded(TypeError, "{}: expected a sequence of Tensors, got {}", name, type(tensors).__name__)
+    return tuple(tensors)
+
+
 cdef tuple tensors_of(object tensors, str name):
-    cdef tuple parts = tuple(tensors)
+    cdef tuple parts = sequence_of(tensors, name)
     cdef PyObject** items = PySequence_Fast_ITEMS(<PyObject*> parts)
     cdef Py_ssize_t i, n = len(parts)
     for i in range(n):
@@ -333,7 +340,7 @@ cdef Tensor as_column(Tensor x):
 cdef object each_at_least(tuple tensors, int ndim, str name):
     if len(tensors) == 1 and is_tensor(<PyObject*> tensors[0]):
         return at_least(<Tensor> tensors[0], ndim)
-    given = tensors[0] if len(tensors) == 1 else tensors
+    given = sequence_of(tensors[0], name) if len(tensors) == 1 else tensors
     return tuple([at_least(need_tensor(t, name), ndim) for t in given])
 
 
@@ -358,7 +365,8 @@ def broadcast_tensors(*tensors):
     """The tensors expanded to the shape that they broadcast to. Raises RuntimeError where they don't."""
     cdef Layout* layout = layout_contiguous(0, NULL)
     cdef Layout* wider
-    cdef list parts = list(tensors[0] if len(tensors) == 1 and not is_tensor(<PyObject*> tensors[0]) else tensors)
+    cdef list parts = list(sequence_of(tensors[0], "broadcast_tensors") if len(tensors) == 1 and not is_tensor(<PyObject*> tensors[0])
+                           else tensors)
     cdef int i
     for i in range(<int> len(parts)):
         wider = layout_broadcast(layout, need_tensor(parts[i], "broadcast_tensors").layout)

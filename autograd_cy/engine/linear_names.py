@@ -7,6 +7,7 @@ not. methods.py makes methods of them, the package's front functions.
 from collections import namedtuple
 from importlib import import_module
 
+from .arguments import need_tensor
 from .choose import where
 from .tensor import Tensor
 
@@ -84,6 +85,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True):
 
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None):
     """(U, S, V) of the q largest singular values of A (less M), with A about U diag(S) V^T; exact: niter is accepted and ignored."""
+    need_tensor(A, "svd_lowrank")
     a = A if M is None else A - M
     if not 0 <= q <= min(a.shape[-2:]):
         raise ValueError(f"svd_lowrank: q = {q} must be non-negative and not greater than the smaller of {a.shape[-2:]}")
@@ -93,6 +95,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None):
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2):
     """svd_lowrank of A, whose columns are first centred: V has the principal directions. q: 6 by default, or what A has."""
+    need_tensor(A, "pca_lowrank")
     q = min(6, *A.shape[-2:]) if q is None else q
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q)
 

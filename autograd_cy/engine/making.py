@@ -10,6 +10,7 @@ import numpy as np
 
 from ..array.errors import ArgumentError
 from . import creation, generators, shape
+from .arguments import need_tensor
 from .operands import get_default_dtype
 from .tensor import Tensor
 
@@ -87,6 +88,7 @@ def new_full(self, size, fill_value, *, dtype=None, requires_grad=False, device=
 
 def randint_like(input, low, high=None, *, dtype=None, requires_grad=False):
     """As randint, with the shape and dtype of input."""
+    need_tensor(input, "randint_like")
     low, high = (0, low) if high is None else (low, high)
     return generators.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
 

@@ -7,6 +7,7 @@ from collections import namedtuple
 
 from ..array.errors import ArgumentError, DTypeError, ShapeError
 from . import elementwise, reduce
+from .arguments import need_tensor
 from .creation import eye, full, zeros, zeros_code
 from .decompositions import eigh, eigvalsh, least_squares, lu_factor, permutation_matrix, svd, svdvals
 from .gradients import FUNCTIONS
@@ -338,7 +339,7 @@ def eigvals(A):
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """The diagonals of matrices, in the last dimension."""
-    return A.diagonal(offset, dim1, dim2)
+    return need_tensor(A, "linalg.diagonal").diagonal(offset, dim1, dim2)
 
 
 FUNCTIONS["pinv"] = pinv

@@ -16,7 +16,7 @@ from .creation import tensor
 from .distances import cdist_row, cov_row, pdist_row
 from .gather import gather
 from .gradients import FUNCTIONS
-from .joins import broadcast_tensors
+from .joins import broadcast_tensors, sequence_of
 from .named_products import addmm, bmm, cross_plainly, cross_rows, dot, einsum, kron, mm, mv, outer, powers, scaled_sum, trace
 from .products import matmul
 from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
@@ -133,7 +133,7 @@ def multi_dot(tensors) -> Tensor:
 
     Raises ValueError for fewer than two, and where shapes do not fit.
     """
-    given = tuple(tensors)
+    given = sequence_of(tensors, "linalg.multi_dot")
     if len(given) < 2:
         raise ShapeError(f"linalg.multi_dot: expected at least 2 tensors but got {len(given)}")
     _need("linalg.multi_dot", *given)
@@ -159,7 +159,7 @@ def multi_dot(tensors) -> Tensor:
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, in the order that costs least."""
     if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
-        matrices = tuple(matrices[0])
+        matrices = sequence_of(matrices[0], "chain_matmul")
     for x in matrices:
         if not isinstance(x, Tensor) or x.ndim != 2:
             _dims("chain_matmul", *[(x, 2) for x in matrices])

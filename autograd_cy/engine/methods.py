@@ -13,6 +13,7 @@ from . import (
     linear_names, losses, making, manners, matrix_products, named_products, printing, products, reduce, scans, shape, sorting,
     statistics, types, windows,
 )
+from .arguments import need_tensor
 from .devices import CPU
 from .gradients import FUNCTIONS
 from .choose import add, add_, clamp, clamp_, isclose, masked_fill, masked_fill_, prelu, sub, sub_, where
@@ -218,7 +219,7 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
 def _in_place(function, name):
     """The form in place of a function that has no loop for it; the result is written in the tensor's own dtype."""
     def in_place(self, *args, **options):
-        has_gradient = arrange.need_tensor(self, name + "_").requires_grad
+        has_gradient = need_tensor(self, name + "_").requires_grad
         before = shape.clone(self) if has_gradient else self       # its gradient may need what is overwritten
         return copies.copy_(self, function(before, *args, **options))
     in_place.__name__ = in_place.__qualname__ = name + "_"

@@ -7,6 +7,7 @@ from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_matrix, strides_of
+from autograd_cy.engine.arguments cimport need_tensor
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Edge, Node, Saved, node_bare, remember_line
@@ -183,14 +184,20 @@ cdef object matmul_recorded(Tensor a, Tensor b):
     return out
 
 
+cdef Tensor factor(object x, str name):
+    """A tensor, or one made of an array."""
+    if x is None:
+        need_tensor(x, name)
+    return own(as_operand_tensor(<PyObject*> x, -1))
+
+
 def matmul(a, b):
     """The matrix product over the last two axes.
 
     1-d operands count as a row (left) or column (right) and lose that axis in the result; leading axes broadcast.
     Raises ValueError where the shapes, RuntimeError where the dtypes do not fit.
     """
-    cdef Tensor x = own(as_operand_tensor(<PyObject*> a, -1))
-    cdef Tensor y = own(as_operand_tensor(<PyObject*> b, -1))
+    cdef Tensor x = factor(a, "matmul"), y = factor(b, "matmul")
     cdef Tensor out
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t flat[2]
@@ -245,7 +252,7 @@ cdef object linear_checked(object input, object weight, object bias):
     for name, value in (("weight", weight), ("bias", bias)):
         if not isinstance(value, Tensor) and (value is not None or name == "weight"):
             raise worded(TypeError, "linear: {} must be a Tensor, got {}", name, type(value).__name__)
-    return linear_any(own(as_operand_tensor(<PyObject*> input, -1)), <Tensor> weight, <PyObject*> bias if bias is not None else NULL)
+    return linear_any(factor(input, "linear"), <Tensor> weight, <PyObject*> bias if bias is not None else NULL)
 
 
 cdef Known weight_places[KNOWN_PLACES]

@@ -11,6 +11,7 @@ import warnings
 from functools import partial
 
 from ..array.errors import ShapeError
+from .arguments import need_tensor
 from .convolve import need_float
 from .gradients import FUNCTIONS
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -148,18 +149,21 @@ def _unshuffled(shape, r):
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., C r r, H, W) as (..., C, H r, W r). RuntimeError where the channels can't be divided."""
+    need_tensor(input, "pixel_shuffle")
     parts, order, size = planned(_shuffled, input.shape, upscale_factor)
     return input.reshape(parts).permute(order).reshape(size)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., C, H r, W r) as (..., C r r, H, W): the reverse of pixel_shuffle. RuntimeError where the sizes can't be divided."""
+    need_tensor(input, "pixel_unshuffle")
     parts, order, size = planned(_unshuffled, input.shape, downscale_factor)
     return input.reshape(parts).permute(order).reshape(size)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels of (N, C, ...) in `groups` groups, dealt out in turn. RuntimeError where they can't be divided."""
+    need_tensor(input, "channel_shuffle")
     if input.ndim < 3:
         raise ShapeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     n, c = input.shape[:2]

@@ -8,6 +8,7 @@ import numpy as np
 from ..array.dtypes import DType, as_dtype
 from ..array.dtypes import bool as bool_dtype
 from . import elementwise
+from .arguments import need_tensor
 from .creation import empty
 from .operands import get_default_dtype
 from .tensor import Tensor
@@ -20,6 +21,7 @@ def is_tensor(obj: object) -> bool:
 
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are floating-point numbers."""
+    need_tensor(input, "is_floating_point")
     return input.is_floating_point()
 
 
@@ -30,11 +32,13 @@ def is_complex(input: Tensor) -> bool:
 
 def numel(input: Tensor) -> int:
     """The number of elements."""
+    need_tensor(input, "numel")
     return input.numel()
 
 
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element of a tensor is not zero. Raises RuntimeError for any other number of elements."""
+    need_tensor(input, "is_nonzero")
     if input.numel() != 1:
         raise RuntimeError(f"is_nonzero: the truth value of a tensor of shape {input.shape} is ambiguous; expected one element")
     return bool(input)

@@ -9,6 +9,7 @@ import warnings
 from ..array.dtypes import int64
 from ..array.errors import ShapeError
 from ..engine import creation
+from ..engine.arguments import need_tensor
 from ..engine.elementwise import exp, log, logsigmoid, minimum, softplus, sqrt, xlogy
 from ..engine.modes import no_grad
 from ..engine.choose import where
@@ -33,6 +34,8 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
 
     A target of 0 counts for nothing, also where the input is -inf.
     """
+    need_tensor(input, "kl_div")
+    need_tensor(target, "kl_div")
     if log_target:
         losses = exp(target) * (target - input)
     else:
@@ -63,6 +66,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
 
     ValueError for a negative variance, or one of a shape that does not fit.
     """
+    need_tensor(input, "gaussian_nll_loss")
+    need_tensor(target, "gaussian_nll_loss")
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("gaussian_nll_loss: var has negative entry/entries")
@@ -83,11 +88,16 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """input where target is 1, max(0, margin - input) where it is -1."""
+    need_tensor(input, "hinge_embedding_loss")
+    need_tensor(target, "hinge_embedding_loss")
     return reduced(where(target != 1, (margin - input).clamp(min=0), 0) + where(target != -1, input, 0), reduction)
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
     """max(0, margin - target (input1 - input2)), target 1 or -1."""
+    need_tensor(input1, "margin_ranking_loss")
+    need_tensor(input2, "margin_ranking_loss")
+    need_tensor(target, "margin_ranking_loss")
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
                          f"input2: {input2.shape}, target: {target.shape}")
@@ -96,6 +106,8 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + e ** (-target input)), target 1 or -1; without overflow."""
+    need_tensor(input, "soft_margin_loss")
+    need_tensor(target, "soft_margin_loss")
     return reduced(softplus(-target * input), reduction)
 
 
@@ -122,6 +134,8 @@ def _rows(input, target, name, shape):
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       reduction: str = "mean") -> Tensor:
     """The mean over classes c other than t of weight[t] max(0, margin - x[t] + x[c]) ** p, input (N, C) or (C,)."""
+    need_tensor(input, "multi_margin_loss")
+    need_tensor(target, "multi_margin_loss")
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     x, t = _rows(input, target, "multi_margin_loss", input.shape[:-1])
@@ -140,6 +154,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The sum of max(0, 1 - x[t] + x[c]) / C over target classes t and others c; targets (N, C) end at the first -1."""
+    need_tensor(input, "multilabel_margin_loss")
+    need_tensor(target, "multilabel_margin_loss")
     x, t = _rows(input, target, "multilabel_margin_loss", input.shape)
     n, classes = x.shape
     places = creation.arange(classes)
@@ -154,11 +170,15 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
+    need_tensor(x1, "pairwise_distance")
+    need_tensor(x2, "pairwise_distance")
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim; x1 and x2 broadcast. Each is divided by its norm first."""
+    need_tensor(x1, "cosine_similarity")
+    need_tensor(x2, "cosine_similarity")
     if not (x1.is_floating_point() or x2.is_floating_point()):
         raise RuntimeError(f"cosine_similarity: expected common dtype to be floating point, yet common dtype is {x1.dtype.name}")
     if x1.shape != x2.shape:
@@ -172,6 +192,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
     """1 - cos where target is 1, max(0, cos - margin) where it is -1; cos of rows (N, D), or of two vectors for a 0-d target."""
+    need_tensor(input1, "cosine_embedding_loss")
+    need_tensor(input2, "cosine_embedding_loss")
+    need_tensor(target, "cosine_embedding_loss")
     if target.ndim not in (0, 1) or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
         raise ShapeError(f"cosine_embedding_loss: {target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs "
                          f"with sizes {list(input1.shape)} and {list(input2.shape)}.")
@@ -191,6 +214,9 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function=None, margin: float = 1.0,
                                       swap: bool = False, reduction: str = "mean") -> Tensor:
     """triplet_margin_loss with another distance: a function of two tensors."""
+    need_tensor(anchor, "triplet_margin_with_distance_loss")
+    need_tensor(positive, "triplet_margin_with_distance_loss")
+    need_tensor(negative, "triplet_margin_with_distance_loss")
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:

@@ -9,6 +9,7 @@ import warnings
 from ..array.dtypes import bool as bool_dtype
 from ..array.errors import ShapeError
 from ..engine import creation, generators
+from ..engine.arguments import need_tensor
 from ..engine.elementwise import log
 from ..engine.reduce import softmax
 from ..engine.choose import where
@@ -132,6 +133,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
     hard: the result is 1 at the largest element, and the gradient that of the softmax.
     """
+    need_tensor(logits, "gumbel_softmax")
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     _float(logits, "gumbel_softmax")

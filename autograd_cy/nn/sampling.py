@@ -7,6 +7,7 @@ from itertools import product
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine import creation
+from autograd_cy.engine.arguments import need_tensor
 from autograd_cy.engine.choose import clamp, where
 from autograd_cy.engine.convolve import need_float
 from autograd_cy.engine.elementwise import floor, round
@@ -20,6 +21,7 @@ from autograd_cy.engine.tensor import Tensor
 def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tensor:
     """The places (N, H, W, 2) in [-1, 1] where the affine maps theta (N, 2, 3) take the pixels of images of size (N, C, H, W); of volumes
     (N, 3, 4) and (N, C, D, H, W). align_corners: -1 and 1 are the centres of the outer pixels, not their outer borders."""
+    need_tensor(theta, "affine_grid")
     d = len(size) - 2
     if theta.ndim != 3 or d not in (2, 3) or theta.shape != (size[0], d, d + 1):
         raise ShapeError(f"affine_grid: expected theta of shape (N, d, d + 1) for a size (N, C, *) of d = 2 or 3 sizes, got {theta.shape} "
@@ -90,6 +92,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
     per_sample_weights: factors of the rows, for sums. padding_idx: a row that counts for nothing. An empty bag gives zeros.
     """
+    need_tensor(input, "embedding_bag")
+    need_tensor(weight, "embedding_bag")
     if mode not in ("sum", "mean", "max"):
         raise ValueError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):

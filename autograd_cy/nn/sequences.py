@@ -6,6 +6,7 @@ Relies on the engine and losses.  functional.py re-exports it; the layer of loss
 from ..array.dtypes import int64
 from ..array.errors import ShapeError
 from ..engine import creation
+from ..engine.arguments import need_tensor
 from ..engine.joins import cat, stack
 from ..engine.reduce import logsumexp
 from ..engine.choose import where
@@ -51,6 +52,8 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
     tensors or sequences of integers. "mean": each loss is divided by its target's length first. zero_infinity: impossible
     alignments count as 0. The gradient is that of this formula (PyTorch's adds what log_softmax would subtract again).
     """
+    need_tensor(log_probs, "ctc_loss")
+    need_tensor(targets, "ctc_loss")
     single = log_probs.ndim == 2
     if log_probs.ndim not in (2, 3) or not log_probs.is_floating_point():
         raise ShapeError(f"ctc_loss: expected floating-point log_probs of shape (T, N, C) or (T, C), got {list(log_probs.shape)}")
