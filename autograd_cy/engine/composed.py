@@ -1,6 +1,6 @@
-"""Functions that are short expressions of elementwise rows: allclose, ldexp, gcd and their like.
+"""Functions that are short expressions of other rows: allclose, ldexp, gcd, gradient and their like.
 
-Relies on elementwise functions, choose.pyx. methods.py makes methods of them, the package's front functions.
+Relies on elementwise functions, choose.pyx and Tensor's methods. methods.py makes methods of them, the package's front functions.
 """
 
 import numpy as np
@@ -77,6 +77,28 @@ def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
 def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """other - alpha * input."""
     return sub(other, input, alpha=alpha)
+
+
+def cross_entropy_back(g, x, counted, target, weight, ignore_index, smoothing, reduction):
+    """The gradient of losses of classes: g (softmax(x) sum_c q_c - q), where q are the weighted, smoothed targets; without softmax where x
+    is the shape of what are logarithms already."""
+    logs = not isinstance(x, Tensor)
+    shape = x if logs else x.shape
+    c = 1 if len(shape) > 1 else 0
+    classes, each = shape[c], (shape[c], *[1] * (len(shape) - c - 1))
+    target = target.reshape(shape[:c] + shape[c + 1:])
+    counts = target != ignore_index
+    q = (where(counts, target, 0).unsqueeze(c) == arange(classes).reshape(each)).to(g.dtype)
+    if weight is not None:
+        weight = weight.reshape(each)
+        q = q * weight * (1 - smoothing) + weight.expand(shape) * (smoothing / classes)
+    elif smoothing:
+        q = q * (1 - smoothing) + smoothing / classes
+    q = where(counts.unsqueeze(c), q, 0)
+    if reduction == "mean":
+        g = g / counted
+    g = where(counts, g if reduction == "none" else g.expand(target.shape), 0).unsqueeze(c)
+    return -(g * q) if logs else g * (x.softmax(c) * q.sum(c, keepdim=True) - q)
 
 
 def gcd(input: Tensor, other: Tensor) -> Tensor:

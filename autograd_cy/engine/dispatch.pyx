@@ -27,7 +27,7 @@ from autograd_cy.engine.routines cimport run_routine
 from autograd_cy.engine.tensor cimport FLOOR_DIVIDE, MUL, POW, REMAINDER, SUB, Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport ALL_VECTORS, FIRST_SCALAR, K, LAST_SCALAR, Loop, Operand, recording, run_loop
 
-from autograd_cy.array.errors import DTypeError, ShapeError
+from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.tensor import OPCODES
 from autograd_cy.kernels.index import division_error
 from autograd_cy.kernels.table import routine_number
@@ -41,11 +41,11 @@ cdef int compute_dtype(int opcode, int dtype) except -1:
     if OPS[opcode].direct[dtype]:
         return dtype
     if OPS[opcode].direct[BOOL]:                 # "integral"
-        raise DTypeError(f"{NAMES[opcode]}: defined for integers and bools, not for {dtype_name(dtype)}")
+        raise worded(DTypeError, "{}: defined for integers and bools, not for {}", NAMES[opcode], dtype_name(dtype))
     if OPS[opcode].direct[INT64] and dtype <= FLOAT64:
-        raise DTypeError(f"{NAMES[opcode]}: defined for integers, not for {dtype_name(dtype)}")
+        raise worded(DTypeError, "{}: defined for integers, not for {}", NAMES[opcode], dtype_name(dtype))
     if OPS[opcode].direct[INT64]:                # "number", "integer": not bool
-        raise RuntimeError(f"{NAMES[opcode]}: not defined for bool tensors; use logical operations or convert to an integer dtype")
+        raise worded(RuntimeError, "{}: not defined for bool tensors; use logical operations or convert to an integer dtype", NAMES[opcode])
     return default_dtype()
 
 
@@ -84,7 +84,7 @@ cdef Layout* output_layout(int opcode, int n, Operand_* args) except NULL:
 
 cdef int raise_shapes(int opcode, int n, Operand_* args) except -1:
     shapes = " and ".join([str((<object> args[i].tensor).shape) for i in range(n) if args[i].tensor != NULL])
-    raise ShapeError(f"{NAMES[opcode]}: shapes {shapes} do not broadcast against each other")
+    raise worded(ShapeError, "{}: shapes {} do not broadcast against each other", NAMES[opcode], shapes)
 
 
 cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssize_t out_itemsize, Operand_* args, char* numbers,
@@ -161,13 +161,13 @@ cdef int convert_operands(int opcode, int n, Operand_* args, PyObject** kept) ex
     cdef int i
     if first and (args[0].tensor == NULL or (<Tensor> args[0].tensor).dtype_ != BOOL):
         found = "a number" if args[0].tensor == NULL else dtype_name((<Tensor> args[0].tensor).dtype_)
-        raise DTypeError(f"{NAMES[opcode]}: the condition must be a bool tensor, got {found}")
+        raise worded(DTypeError, "{}: the condition must be a bool tensor, got {}", NAMES[opcode], found)
     for i in range(first, n):
         if args[i].tensor != NULL and (<Tensor> args[i].tensor).dtype_ != dtype:
             kept[i] = converted(<Tensor> args[i].tensor, dtype)
             args[i].tensor = kept[i]
         elif args[i].tensor == NULL and args[i].kind == SAVED_INT and args[i].integer == 0 and args[i].number != 0 and dtype > FLOAT64:
-            raise OverflowError(f"{NAMES[opcode]}: {int(args[i].number)} does not fit into {dtype_name(dtype)}")
+            raise worded(OverflowError, "{}: {} does not fit into {}", NAMES[opcode], int(args[i].number), dtype_name(dtype))
     if (opcode == FLOOR_DIVIDE or opcode == REMAINDER or opcode == FMOD) and dtype > FLOAT64:
         refuse_zero_divisor(opcode, &args[1])
     elif opcode == POW and dtype > FLOAT64 and args[1].tensor == NULL and args[1].number < 0:
@@ -271,7 +271,7 @@ def run_row(str name, inputs, attrs=(), int reduction=NO_REDUCTION):
     cdef int opcode = OPCODES[name]
     cdef int i
     if OPS[opcode].loop < 0 or len(given) != OPS[opcode].n_inputs or len(attrs) != OPS[opcode].n_attrs:
-        raise TypeError(f"{name}: not an elementwise row of {len(given)} inputs and {len(attrs)} attributes")
+        raise worded(TypeError, "{}: not an elementwise row of {} inputs and {} attributes", name, len(given), len(attrs))
     for i in range(OPS[opcode].n_attrs):
         values[i] = attrs[i]
     for i in range(OPS[opcode].n_inputs):
@@ -335,7 +335,7 @@ cdef object combined(str name, PyObject* result):
     made = <object> result
     Py_DECREF(made)
     if made is NotImplemented:
-        raise TypeError(f"{name}: expected tensors (or a tensor and a number)")
+        raise worded(TypeError, "{}: expected tensors (or a tensor and a number)", name)
     return made
 
 

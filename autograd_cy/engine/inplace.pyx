@@ -17,7 +17,7 @@ from autograd_cy.engine.record cimport no_edge, refuse_inplace, rewrite_history,
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport ALL_VECTORS, run_loop
 
-from autograd_cy.array.errors import ShapeError
+from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.ops import TABLE
 
 cdef tuple NAMES_IN_PLACE = tuple([name + "_" for name in TABLE])
@@ -83,7 +83,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* at
         used[i] = given[i]
         kept[i] = apart[i] = NULL
     if x.layout.flags & OVERLAPPING:
-        raise RuntimeError(f"{name}: several elements of the tensor share one memory location (it was expanded); clone() it first")
+        raise worded(RuntimeError, "{}: several elements of the tensor share one memory location (it was expanded); clone() it first", name)
     for i in range(n):
         if given[i].tensor != NULL and wants_grad(<Tensor> given[i].tensor):
             recorded = True                     # where no rule exists too: the old value's history ends here
@@ -94,7 +94,8 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* at
     try:
         dtype = convert_operands(opcode, n, used, kept)
         if info.bool_result and x.dtype_ != BOOL or category(dtype) > category(x.dtype_):
-            raise RuntimeError(f"{name}: the result has dtype {dtype_name(dtype)}, which can't be stored in a tensor of {x.dtype.name}")
+            raise worded(RuntimeError, "{}: the result has dtype {}, which can't be stored in a tensor of {.dtype.name}",
+                                       name, dtype_name(dtype), x)
         for i in range(n):
             if used[i].tensor == NULL:
                 write_number(&used[i], dtype, numbers + 8 * i)
@@ -102,7 +103,7 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* at
         if not same_shape(layout, x.layout):
             shape = shape_tuple(layout)
             layout_decref(layout)
-            raise ShapeError(f"{name}: the result has shape {shape}, but the tensor has shape {x.shape}")
+            raise worded(ShapeError, "{}: the result has shape {}, but the tensor has shape {.shape}", name, shape, x)
         layout_decref(layout)
         for i in range(n):
             if used[i].tensor == NULL:

@@ -25,11 +25,10 @@ from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_new
 from autograd_cy.kernels.table cimport K
 
-from autograd_cy.array.errors import ArgumentError, BoundsError, ShapeError
-from autograd_cy.engine.elementwise import exp
+from autograd_cy.array.errors import ArgumentError, BoundsError, ShapeError, worded
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.reduce import log_softmax, mean, sum
-from autograd_cy.engine.shape import reshape, unsqueeze
+from autograd_cy.engine.shape import reshape
 from autograd_cy.kernels.table import ERRORS
 
 cdef int MSE = row_number("mse_loss"), L1 = row_number("l1_loss"), HUBER = row_number("huber_loss")
@@ -45,7 +44,7 @@ cdef int reduction_code(object reduction, str name) except -1:
         return SUM_REDUCTION
     if reduction == "none":
         return NO_REDUCTION
-    raise ValueError(f"{name}: reduction must be \"none\", \"mean\" or \"sum\", got {reduction!r}")
+    raise worded(ValueError, "{}: reduction must be \"none\", \"mean\" or \"sum\", got {!r}", name, reduction)
 
 
 cdef object reduce_loss(object losses, int reduction):
@@ -58,13 +57,13 @@ cdef object pair_loss(int opcode, object x, object target, int reduction, str na
     cdef PyObject* args[2]
     cdef Layout* layout
     if not is_tensor(<PyObject*> x) or not is_tensor(<PyObject*> target):
-        raise TypeError(f"{name}: input and target must be tensors, got {type(x).__name__} and {type(target).__name__}")
+        raise worded(TypeError, "{}: input and target must be tensors, got {} and {}", name, type(x).__name__, type(target).__name__)
     if not same_shape((<Tensor> x).layout, (<Tensor> target).layout):
         if strict:
-            raise ShapeError(f"{name}: the target has shape {target.shape}, but the input has shape {x.shape}")
+            raise worded(ShapeError, "{}: the target has shape {.shape}, but the input has shape {.shape}", name, target, x)
         layout = layout_broadcast((<Tensor> x).layout, (<Tensor> target).layout)
         if layout == NULL:
-            raise ShapeError(f"{name}: shapes {x.shape} and {target.shape} do not broadcast against each other")
+            raise worded(ShapeError, "{}: shapes {.shape} and {.shape} do not broadcast against each other", name, x, target)
         layout_decref(layout)
         warnings.warn(f"{name}: the target has shape {target.shape} and the input {x.shape}; they are broadcast, which is seldom meant",
                       stacklevel=2)
@@ -154,8 +153,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean
     else:
         if not same_shape(need_tensor(input, "binary_cross_entropy_with_logits").layout,
                           need_tensor(target, "binary_cross_entropy_with_logits").layout):
-            raise ShapeError(f"binary_cross_entropy_with_logits: the target has shape {target.shape}, "
-                             f"but the input has shape {input.shape}")
+            raise worded(ShapeError, "binary_cross_entropy_with_logits: the target has shape {.shape}, but the input has shape {.shape}",
+                                     target, input)
         losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * FUNCTIONS["softplus"](-input)
     if weight is not None:
         losses = losses * weight
@@ -178,18 +177,19 @@ def cross_entropy(input, target, weight=None, long long ignore_index=-100, reduc
     if weight is not None:
         weight = <Tensor?> weight
     if not 0 <= label_smoothing <= 1:
-        raise ArgumentError(f"cross_entropy: label_smoothing must lie between 0 and 1, got {label_smoothing}")
+        raise worded(ArgumentError, "cross_entropy: label_smoothing must lie between 0 and 1, got {}", label_smoothing)
     if x.layout.ndim == 0:
         raise ShapeError("cross_entropy: the input needs a class dimension, got a 0-d tensor")
     if weight is not None and weight.shape != (x.shape[1 if x.layout.ndim > 1 else 0],):
-        raise ShapeError(f"cross_entropy: weight has shape {weight.shape}, but there are {x.shape[1 if x.layout.ndim > 1 else 0]} classes")
+        raise worded(ShapeError, "cross_entropy: weight has shape {.shape}, but there are {} classes",
+                                 weight, x.shape[1 if x.layout.ndim > 1 else 0])
     if t.dtype_ <= FLOAT64:
         return soft_cross_entropy(x, t, weight, code, label_smoothing)
     fits = t.layout.ndim == x.layout.ndim - 1
     for i in range(t.layout.ndim if fits else 0):
         fits = fits and t.layout.dims[i] == x.layout.dims[i + 1 if i else 0]
     if not fits:
-        raise ShapeError(f"cross_entropy: class targets of shape {t.shape} do not fit an input of shape {x.shape}")
+        raise worded(ShapeError, "cross_entropy: class targets of shape {.shape} do not fit an input of shape {.shape}", t, x)
     return losses_of_classes(CROSS_ENTROPY, x, t, weight, ignore_index, reduction, code, label_smoothing)
 
 
@@ -204,25 +204,25 @@ def nll_loss(input, target, weight=None, long long ignore_index=-100, reduction=
     cdef int ndim = x.layout.ndim
     cdef bint fits = t.layout.ndim == ndim - 1 or ndim == 1 and t.layout.ndim == 1 and t.layout.numel == 1
     if t.dtype_ != INT64:
-        raise TypeError(f"nll_loss expects int64 targets, got {target.dtype}")
+        raise worded(TypeError, "nll_loss expects int64 targets, got {.dtype}", target)
     if ndim == 0:
         raise ShapeError("nll_loss expects input of shape (C,), (N, C) or (N, C, d1, ...), got a 0-d tensor")
     for i in range(ndim - 1 if fits else 0):
         fits = fits and t.layout.dims[i] == x.layout.dims[i + 1 if i else 0]
     if not fits:
-        raise ShapeError(f"nll_loss expects targets of shape {x.shape[:1] + x.shape[2:] if ndim > 1 else ()} for input of shape "
-                         f"{x.shape}, got {t.shape}")
+        raise worded(ShapeError, "nll_loss expects targets of shape {} for input of shape {.shape}, got {.shape}",
+                                 x.shape[:1] + x.shape[2:] if ndim > 1 else (), x, t)
     i = 1 if ndim > 1 else 0
     if weight is not None and (<Tensor?> weight).shape != (x.layout.dims[i],):
-        raise ShapeError(f"nll_loss expects weight of shape {(x.layout.dims[i],)}, got {weight.shape}")
+        raise worded(ShapeError, "nll_loss expects weight of shape {}, got {.shape}", (x.layout.dims[i],), weight)
     return losses_of_classes(NLL, x, t, weight, ignore_index, reduction, code, 0)
 
 
 cdef Tensor float_tensor(object x, str name):
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+        raise worded(TypeError, "{}: expected a Tensor, got {}", name, type(x).__name__)
     if (<Tensor> x).dtype_ > FLOAT64:
-        raise RuntimeError(f"{name}: the input must be floating point, got {x.dtype.name}")
+        raise worded(RuntimeError, "{}: the input must be floating point, got {.dtype.name}", name, x)
     return x
 
 
@@ -308,7 +308,7 @@ ERRORS[ENTROPY] = no_class
 cdef object soft_cross_entropy(Tensor x, Tensor t, object weight, int code, double smoothing):
     """Targets that are probabilities."""
     if not same_shape(x.layout, t.layout):
-        raise ShapeError(f"cross_entropy: probability targets of shape {t.shape} do not fit an input of shape {x.shape}")
+        raise worded(ShapeError, "cross_entropy: probability targets of shape {.shape} do not fit an input of shape {.shape}", t, x)
     classes = 1 if x.layout.ndim > 1 else 0
     if smoothing:
         t = t * (1 - smoothing) + smoothing / x.shape[classes]
@@ -319,28 +319,3 @@ cdef object soft_cross_entropy(Tensor x, Tensor t, object weight, int code, doub
     if code == MEAN_REDUCTION:
         return sum(losses) / (losses.numel() or NAN)
     return reduce_loss(losses, code)
-
-
-def cross_entropy_back(Tensor g, x, Tensor counted, Tensor target, weight, ignore_index, double smoothing, reduction):
-    """The gradient as tensor code: g (softmax(x) sum_c q_c - q), where q are the weighted, smoothed targets; without softmax where x is the
-    shape of what are logarithms already."""
-    cdef bint logs = not isinstance(x, Tensor)
-    cdef tuple shape = x if logs else x.shape
-    cdef int c = 1 if len(shape) > 1 else 0
-    classes, each = shape[c], (shape[c], *[1] * (len(shape) - c - 1))
-    target = reshape(target, shape[:c] + shape[c + 1:])
-    counts = target != ignore_index
-    hot = FUNCTIONS["eq"](unsqueeze(FUNCTIONS["where"](counts, target, 0), c), reshape(FUNCTIONS["arange"](classes), each))
-    q = FUNCTIONS["convert"](hot, g.dtype_)
-    if weight is not None:
-        weight = reshape(weight, each)
-        q = q * weight * (1 - smoothing) + FUNCTIONS["expand"](weight, shape) * (smoothing / classes)
-    elif smoothing:
-        q = q * (1 - smoothing) + smoothing / classes
-    q = FUNCTIONS["where"](unsqueeze(counts, c), q, 0)
-    if reduction == "mean":
-        g = g / counted
-    if reduction != "none":
-        g = FUNCTIONS["expand"](g, target.shape)
-    g = unsqueeze(FUNCTIONS["where"](counts, g, 0), c)
-    return -(g * q) if logs else g * (exp(log_softmax(x, c)) * sum(q, c, True) - q)

@@ -10,7 +10,7 @@ from ..array.errors import ArgumentError
 from ..ops import TABLE
 from . import (
     arrange, backward, blocks, choose, composed, copies, creation, elementwise, gather, generators, hooks, index, indexing, joins,
-    linear_names, losses, making, manners, matrix_products, named_products, printing, products, reduce, scans, shape, sorting,
+    linear_names, making, manners, matrix_products, named_products, printing, products, reduce, scans, shape, sorting,
     statistics, types, windows,
 )
 from .arguments import need_tensor
@@ -272,7 +272,7 @@ FUNCTIONS.update({
     "put": gather.put_back, "slice": shape.slice_axes, "unslice": shape.unslice, "index": index.index, "index_back": index.index_back,
     "index_fill": index.put_number, "as_strided": windows.strided_copy, "as_strided_back": windows.as_strided_back,
     "fill_strided": windows.fill_strided, "concatenate": joins.cat, "pieces": joins.pieces,
-    "cross_entropy_back": losses.cross_entropy_back, "output_shapes": arrange.output_shapes, "clone": shape.clone,
+    "cross_entropy_back": composed.cross_entropy_back, "output_shapes": arrange.output_shapes, "clone": shape.clone,
     "diagonal_back": windows.diagonal_back, "unfold_back": windows.unfold_back, "triangle": windows.triangle, "stack": joins.stack,
     "diagonal": windows.diagonal, "unbind": joins.unbind, "flip": blocks.flip, "roll": blocks.roll, "pad": blocks.padded,
     "scatter_kept": indexing.scatter_kept, "index_kept": indexing.index_kept, "scatter_zero": gather.scatter_zero,

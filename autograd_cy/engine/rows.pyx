@@ -23,6 +23,8 @@ from autograd_cy.engine.arguments cimport read_shape
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport MAX_ARRAYS, routines
 
+from autograd_cy.array.errors import worded
+
 from autograd_cy.engine.shape import squeeze, unsqueeze
 from autograd_cy.engine.tensor import OPCODES
 
@@ -45,7 +47,7 @@ def record_row(str name, Tensor out, tuple inputs, tuple attrs, object aux=None)
     cdef PyObject* given[4]
     cdef int i
     if len(inputs) > 4:
-        raise ValueError(f"{name}: a row of {len(inputs)} inputs can't be recorded here")
+        raise worded(ValueError, "{}: a row of {} inputs can't be recorded here", name, len(inputs))
     for i, value in enumerate(inputs):
         given[i] = NULL if value is None else <PyObject*> (<Tensor?> value)
     if out.dtype_ <= FLOAT64 and any_wants_grad(<int> len(inputs), given):
@@ -64,7 +66,7 @@ def make_row(int opcode, int routine, *args):
     cdef Tensor x
     cdef object kept = None                   # contiguous copies, for as long as the routine runs
     if not 0 < n <= 4 or len(numbers) > 64:
-        raise ValueError(f"a row of {n} inputs and {len(numbers)} integers can't be made here")
+        raise worded(ValueError, "a row of {} inputs and {} integers can't be made here", n, len(numbers))
     out = allocate(attrs[1], (<Tensor?> args[0]).dtype_, "empty")
     arrays[0] = <PyObject*> out
     for i in range(n):
@@ -180,7 +182,7 @@ cdef class RowPlan:
                  int returned=1, int recorded=4, tuple ones=None, bint single=False, str lean=None):
         cdef int i
         if self.n_outs or len(outs) > MAX_OUTS or len(ints) > MAX_INTS or len(numbers) > 2 or inputs + len(outs) > MAX_ARRAYS:
-            raise ValueError(f"a plan of {len(outs)} outputs and {len(ints)} integers can't be made")
+            raise worded(ValueError, "a plan of {} outputs and {} integers can't be made", len(outs), len(ints))
         self.opcode, self.routine = -1 if row is None else <int> OPCODES[row], routine_of(routine)
         self.lean = -1 if lean is None else routine_of(lean)
         self.inputs, self.recorded, self.returned, self.single = inputs, min(inputs, recorded), returned, single

@@ -9,6 +9,8 @@ from libc.string cimport memset
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, UINT8, itemsize_of
 from autograd_cy.kernels.table cimport K, PANEL, recorder, recording
 
+from autograd_cy.array.errors import worded
+
 cdef enum:
     INT_LIMIT = 2147483647      # BLAS takes 32-bit sizes
     # Multiply-adds. Below SMALL the own kernel needs no more time than one thread of OpenBLAS (128-cubed, float32: 38 us
@@ -70,7 +72,7 @@ def set_num_threads(int n):
     """
     global wanted_threads
     if n < 1:
-        raise ValueError(f"set_num_threads: expected a positive number of threads, got {n}")
+        raise worded(ValueError, "set_num_threads: expected a positive number of threads, got {}", n)
     wanted_threads = n
     if blas_set_threads != NULL:
         blas_set_threads(n)
@@ -111,7 +113,7 @@ cdef bint needs_blas(int dtype, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k) noexce
 
 cdef inline int known_dtype(int dtype) except -1:
     if dtype != FLOAT32 and dtype != FLOAT64 and dtype != INT64 and dtype != INT32 and dtype != UINT8:
-        raise TypeError(f"matmul: expected float32, float64, int64, int32 or uint8, got dtype code {dtype}")
+        raise worded(TypeError, "matmul: expected float32, float64, int64, int32 or uint8, got dtype code {}", dtype)
     return 0
 
 
