@@ -1,4 +1,4 @@
-"""Errors that are of two kinds, because NumPy's users expect the one and PyTorch's the other.
+"""Errors that are of two kinds, because NumPy's users expect the one and PyTorch's the other; and what writes their texts.
 
 Relies on nothing. Every layer raises them.
 """
@@ -43,3 +43,18 @@ class LinAlgError(RuntimeError):
 def worded(kind, text, *values):
     """The error whose text names values: "got {.shape}". (An f-string in Cython is four times the code.)"""
     return kind(text.format(*values))
+
+
+def wrong_index(status, arrays, ints):
+    """The error of gather and scatter (kernels/moving): element `status` of the index is out of range, and is looked up."""
+    from ctypes import c_int64
+
+    far = arrays[1] if len(ints) == 1 else arrays[0]
+    address, _, shape, strides = arrays[2]
+    offset = 0
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        offset += status % size * stride
+        status //= size
+    value = c_int64.from_address(address + 8 * offset).value
+    name, axis = "gather" if len(ints) == 1 else "scatter", ints[0]
+    return BoundsError(f"{name}: index {value} is out of range for dim {axis} of size {far[2][axis]}")

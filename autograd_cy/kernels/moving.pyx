@@ -7,8 +7,6 @@
 # Both walk over the index; the tensor that it points into takes no step along the dimension of the index. Dims that all arrays step
 # through alike are merged, so that whole rows with one index (index_select, where the index has stride 0) are copied at once.
 
-import ctypes
-
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -16,7 +14,7 @@ from libc.string cimport memcpy, memset
 from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, element, itemsize_of, word
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
-from autograd_cy.array.errors import BoundsError
+from autograd_cy.array.errors import wrong_index
 
 cdef enum Kind:               # what happens to an element that is written to
     COPY = 0
@@ -297,19 +295,6 @@ cdef Py_ssize_t winners(const Array* arrays, const Py_ssize_t* ints, const doubl
     walk_over(&walk, keep_first, 1, far.data + bad, near, at)
     free(far.data)
     return -1
-
-
-def wrong_index(status, arrays, ints):
-    """The index that is out of range is looked up for the message."""
-    far = arrays[1] if len(ints) == 1 else arrays[0]
-    address, _, shape, strides = arrays[2]
-    offset, rest = 0, status
-    for size, stride in zip(reversed(shape), reversed(strides)):
-        offset += rest % size * stride
-        rest //= size
-    value = ctypes.c_int64.from_address(address + 8 * offset).value
-    name, axis = "gather" if len(ints) == 1 else "scatter", ints[0]
-    return BoundsError(f"{name}: index {value} is out of range for dim {axis} of size {far[2][axis]}")
 
 
 cdef Py_ssize_t triangle(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
