@@ -203,15 +203,16 @@ cdef void run_steps(int first, int count, int inputs, int dtype, Py_ssize_t n, c
         for k in range(first, first + count):
             step = ag_steps[k]
             q[0] = p[0] + start * size if step[1] < 0 else at[step[1]]
+            if step[0] == {FILL}:                # step[2] is a number's, not a place
+                for i in range(length):
+                    if dtype:
+                        (<double*> q[0])[i] = ag_numbers[step[2]]
+                    else:
+                        (<float*> q[0])[i] = <float> ag_numbers[step[2]]
+                continue
             q[1], q[2], q[3] = at[step[2]], at[step[3]], at[step[4]]
             if step[0] >= 0:
                 K.loops[step[0]][dtype][0](length, q, NULL)
-            elif step[0] == {FILL} and dtype:
-                for i in range(length):
-                    (<double*> q[0])[i] = ag_numbers[step[2]]
-            elif step[0] == {FILL}:
-                for i in range(length):
-                    (<float*> q[0])[i] = <float> ag_numbers[step[2]]
             elif dtype:
                 for i in range(length):
                     (<double*> q[0])[i] = masked((<double*> q[1])[i], (<double*> q[2])[i])
