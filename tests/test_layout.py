@@ -420,3 +420,24 @@ def test_clone_keeps_dense_strides():
     assert (t * 2).stride() == t.stride() == (t.exp()).stride()
     assert fresh()[:, ::2].clone().is_contiguous()
     assert ag.zeros_like(t).stride() == t.stride()
+
+
+def laid(shape, order):
+    """Ones whose axes lie in memory in this order, the slowest first."""
+    return ag.ones(*[shape[axis] for axis in order]).permute(*[order.index(axis) for axis in range(len(shape))])
+
+
+@pytest.mark.parametrize(("a", "b", "strides"), [  # strides of a + b in PyTorch 2.13, where neither has the result's shape
+    (((2, 1, 3), (2, 0, 1)), ((1, 4, 3), (1, 2, 0)), (1, 2, 8)),
+    (((2, 1, 3), (2, 0, 1)), ((1, 4, 3), (2, 0, 1)), (4, 1, 8)),
+    (((2, 1, 3), (0, 1, 2)), ((1, 4, 3), (0, 1, 2)), (12, 3, 1)),
+    (((2, 1, 3), (2, 1, 0)), ((1, 4, 3), (0, 2, 1)), (4, 1, 8)),
+    (((2, 1, 1), (0, 1, 2)), ((1, 4, 3), (2, 0, 1)), (12, 1, 4)),
+    (((2, 1, 3), (1, 2, 0)), ((4, 1), (0, 1)), (1, 2, 8)),
+    (((2, 3), (1, 0)), ((4, 1, 1), (0, 1, 2)), (6, 1, 2)),
+])
+def test_axis_order_of_what_is_broadcast(a, b, strides):
+    """It decides whether a later reshape is a view, so whether a write to that is seen."""
+    x, y = laid(*a), laid(*b)
+    assert (x + y).stride() == strides
+    assert ag.addcmul(x, y, ag.ones(())).stride() == strides

@@ -80,6 +80,7 @@ cdef Layout* layout_contiguous(int ndim, const Py_ssize_t* shape) except NULL
 cdef Layout* layout_strided(int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) except NULL
 cdef Layout* layout_scalar() noexcept
 cdef Layout* layout_dense_like(Layout* a) except NULL
+cdef Layout* layout_dense_among(Layout* a, int n, const Py_ssize_t* given) except NULL
 cdef Layout* layout_broadcast(Layout* a, Layout* b) except? NULL
 cdef Layout* layout_expand(Layout* a, int ndim, const Py_ssize_t* shape) except? NULL
 cdef Layout* layout_view(Layout* a, int ndim, const Py_ssize_t* shape) except? NULL

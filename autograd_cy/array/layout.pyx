@@ -181,22 +181,30 @@ cdef Layout* layout_contiguous_like(Layout* a) except NULL:
 
 cdef Layout* layout_dense_like(Layout* a) except NULL:
     """A dense layout of the same shape that keeps the order of the axes in memory, as elementwise outputs do."""
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef Py_ssize_t* given = strides_of(a)
-    cdef Py_ssize_t one, other
-    cdef int order[MAX_NDIM]  # axes from the fastest on
-    cdef int i, j, place
-    cdef Py_ssize_t step = 1
     if a.flags & DENSE:
         layout_incref(a)
         return a
+    return layout_dense_among(a, 1, strides_of(a))
+
+
+cdef Layout* layout_dense_among(Layout* a, int n, const Py_ssize_t* given) except NULL:
+    """A dense layout of a's shape, its axes in the order of n operands' strides (MAX_NDIM apart), of which the first that says something
+    counts."""
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t one, other
+    cdef int order[MAX_NDIM]  # axes from the fastest on
+    cdef int i, j, k, place
+    cdef Py_ssize_t step = 1
     for i in range(a.ndim):
         order[i] = a.ndim - 1 - i
         place = i
         # As in PyTorch's TensorIterator: an axis that is repeated (stride 0) or has size 1 says nothing about the order.
         for j in range(i - 1, -1, -1):
-            one, other = magnitude(given[order[j]]), magnitude(given[order[place]])
-            if one == other or one == 0 or other == 0 or a.dims[order[j]] == 1 or a.dims[order[place]] == 1:
+            for k in range(n):
+                one, other = magnitude(given[k * MAX_NDIM + order[j]]), magnitude(given[k * MAX_NDIM + order[place]])
+                if one != other and one != 0 and other != 0 and a.dims[order[j]] != 1 and a.dims[order[place]] != 1:
+                    break
+            else:
                 continue
             if one < other:
                 break

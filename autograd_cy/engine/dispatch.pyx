@@ -10,8 +10,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, DENSE, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref, layout_dense_like,
-    layout_incref, same_layout, same_shape, strides_of,
+    CONTIGUOUS, DENSE, Layout, broadcast_strides, layout_broadcast, layout_contiguous_like, layout_decref, layout_dense_among,
+    layout_dense_like, layout_incref, same_layout, same_shape, strides_of,
 )
 from autograd_cy.engine.dense cimport Dense, all_dense, fill_place, lay_out, plain_number, reduction_of_loss, small_dense
 from autograd_cy.engine.inplace cimport inplace
@@ -52,11 +52,13 @@ cdef int compute_dtype(int opcode, int dtype) except -1:
 # ---- the loop
 
 cdef Layout* output_layout(int opcode, int n, Operand_* args) except NULL:
-    """The broadcast shape, in the axis order of the first input that has it whole."""
+    """The broadcast shape, in the axis order of the first input that has it whole; if none has, of the first that tells."""
     cdef Layout* full = NULL
     cdef Layout* wider
     cdef Layout* a
-    cdef int i
+    cdef Py_ssize_t strides[MAX_INPUTS * MAX_NDIM]
+    cdef bint plain = True
+    cdef int i, given = 0
     for i in range(n):
         if args[i].tensor == NULL:
             continue
@@ -78,8 +80,17 @@ cdef Layout* output_layout(int opcode, int n, Operand_* args) except NULL:
                 if not a.flags & CONTIGUOUS and full.ndim > 1:
                     layout_decref(full)
                     return layout_dense_like(a)
-                break
-    return full
+                return full
+            plain = plain and a.flags & CONTIGUOUS != 0
+    if plain:
+        return full
+    for i in range(n):
+        if args[i].tensor != NULL:
+            broadcast_strides((<Tensor> args[i].tensor).layout, full, strides + given * MAX_NDIM)
+            given += 1
+    wider = layout_dense_among(full, given, strides)
+    layout_decref(full)
+    return wider
 
 
 cdef int raise_shapes(int opcode, int n, Operand_* args) except -1:
