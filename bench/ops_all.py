@@ -43,6 +43,7 @@ REASONS = {
     ("erfinv", "forward"): "in float64 PyTorch calls Intel's library; here erf, exp and a step of Halley's method",
     ("gammainc", "forward"): OF_SCIPY, ("gammaincc", "forward"): OF_SCIPY,
     ("i1e", "forward"): IN_DOUBLE, ("i0e", "backward"): IN_DOUBLE, ("log_ndtr", "backward"): IN_DOUBLE,
+    ("erfcx", "backward"): "a list of other rows' loops, block by block: no code of its own",
     ("lgamma", "forward"): "in float64 the C library's, a number at a time",
     ("logit", "backward"): "the limits are compared with every element once more, so that the gradient beyond them is 0",
     ("polygamma", "forward"): "any order, by Hurwitz's zeta function; orders 0 and 1 have their own loops",
