@@ -23,6 +23,7 @@ SLOWER = 1.1             # below this ratio it is the noise of two minima
 
 # Why a row may be slower than PyTorch: (row, measurement) or row -> the reason. tests/test_bench.py: no reason without its row.
 OWN_MEMORY = "every gradient has memory of its own; PyTorch hands out the incoming one again"
+MEMORY = "memory sets it, and the minima of two allocators: within the cache the loop is level"
 SAME_BITS = "no fused multiply-adds, so that every instruction-set level gives the same bits"
 TAILS = "a few instructions more: results down to subnormal numbers, limits at infinity, gradients of 0 stay 0"
 IN_DOUBLE = "series and exponential in double whatever the dtype, so that the result is rounded once"
@@ -37,9 +38,9 @@ REASONS = {
     ("prod", "backward"): "without a division, so that it is exact where elements are 0, and where the product overflows",
     ("exp2", "forward"): SAME_BITS, ("logsigmoid", "backward"): TAILS, ("gelu", "backward"): TAILS, ("silu", "forward"): TAILS,
     ("silu", "backward"): TAILS,
-    ("add", "forward"): "memory sets it, and the minima of two allocators", ("addcmul", "forward"): "memory sets it",
+    ("add", "forward"): MEMORY, ("sub", "forward"): MEMORY, ("maximum", "forward"): MEMORY, ("addcmul", "forward"): MEMORY,
     ("nan_to_num", "forward"): "three choices, where PyTorch has one for all numbers that stay",
-    ("clamp_tensor", "forward"): "memory sets it",
+    ("clamp_tensor", "forward"): MEMORY,
     ("erfinv", "forward"): "in float64 PyTorch calls Intel's library; here erf, exp and a step of Halley's method",
     ("gammainc", "forward"): OF_SCIPY, ("gammaincc", "forward"): OF_SCIPY,
     ("i1e", "forward"): IN_DOUBLE, ("i0e", "backward"): IN_DOUBLE, ("log_ndtr", "backward"): IN_DOUBLE,
