@@ -90,6 +90,7 @@ BAD = [  # name, what is done, kinds of exception, what the message must match (
     ("reshape two -1", lambda: z(2, 3).reshape(-1, -1), ValueError, ["reshape|infer", "-1|one"]),
     ("reshape negative", lambda: z(2, 3).reshape(-2, 3), ValueError, ["reshape|shape|invalid", "-2"]),
     ("reshape -1 that does not divide", lambda: z(2, 3).reshape(-1, 4), ValueError, ["reshape|shape", "4", "6|2, 3"]),
+    ("solve for a number", lambda: ag.linalg.solve(z(3, 3), z()), ValueError, ["linalg.solve", r"3, 3", r"\(\)"]),
     ("frexp", lambda: ag.frexp(z(2, dtype=ag.int64)), RuntimeError, ["frexp", "int64"]),
     ("renorm", lambda: ag.renorm(z(3), 2, 0, 1.0), RuntimeError, ["renorm", "2 dim", "1"]),
     ("renorm p", lambda: ag.renorm(z(3, 2), 0, 0, 1.0), RuntimeError, ["renorm", "p above 0"]),

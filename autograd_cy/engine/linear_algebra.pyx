@@ -339,6 +339,8 @@ cdef object solve_any(object A, object B, bint left, PyObject* info, str name):
     vector = b.layout.ndim == 1 or b.layout.ndim == a.layout.ndim - 1 and b.shape == a.shape[:a.layout.ndim - 1]
     if vector:
         b = with_column(b)
+    if b.layout.ndim < 2:
+        raise worded(ShapeError, "{}: A of shape {.shape} and B of shape {.shape} do not fit", name, a, B)
     if last(b, 2 if left or vector else 1) != last(a, 1):
         raise worded(ShapeError, "{}: A of shape {.shape} and B of shape {.shape} do not fit", name, a, B)
     if vector and not left:
