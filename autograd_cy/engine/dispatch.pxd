@@ -17,4 +17,4 @@ cdef Layout* output_layout(int opcode, int n, Operand_* args) except NULL
 cdef int convert_operands(int opcode, int n, Operand_* args, PyObject** kept) except -1
 cdef void run(int loop, int dtype, int n, Layout* out_layout, char* out, Py_ssize_t out_itemsize, Operand_* args, char* numbers,
               const double* attrs) noexcept
-cdef object owned_tensor(PyObject* o)
+cdef tuple read_operands(int n, PyObject** args, Operand_* given)

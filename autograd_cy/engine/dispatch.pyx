@@ -222,25 +222,34 @@ cdef PyObject* elementwise(int opcode, int n, PyObject** args, const double* att
     return elementwise_of_any(opcode, n, args, attrs, reduction)
 
 
+cdef tuple read_operands(int n, PyObject** args, Operand_* given):
+    """The tensors made of arrays among the operands, to be kept as long as these are in use; None where one is nothing that tensors
+    combine with."""
+    cdef tuple arrays = ()
+    cdef int i, status
+    for i in range(n):
+        status = read_operand(args[i], &given[i])
+        if status == 2:
+            from autograd_cy.engine.creation import as_tensor
+            arrays += (as_tensor(<object> args[i]),)
+            given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
+        elif status == 1:
+            return None
+    return arrays
+
+
 cdef PyObject* elementwise_of_any(int opcode, int n, PyObject** args, const double* attrs, int reduction) except NULL:
     cdef OpInfo* info = &OPS[opcode]
     cdef Operand_ given[MAX_INPUTS]
     cdef Operand_ used[MAX_INPUTS]
     cdef PyObject* kept[MAX_INPUTS]
     cdef char numbers[8 * MAX_INPUTS]
-    cdef tuple arrays = ()
+    cdef tuple arrays = read_operands(n, args, given)
     cdef Layout* layout
     cdef PyObject* out = NULL
     cdef PyObject* reduced
-    cdef int dtype, i, status, tensors = 0
-    for i in range(n):
-        status = read_operand(args[i], &given[i])
-        if status == 2:
-            arrays += (owned_tensor(args[i]),)
-            given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
-        elif status == 1:
-            Py_INCREF(NotImplemented)
-            return <PyObject*> NotImplemented
+    cdef int dtype, i, tensors = 0
+    for i in range(n if arrays is not None else 0):
         used[i] = given[i]
         kept[i] = NULL
         tensors += given[i].tensor != NULL
@@ -291,11 +300,6 @@ def run_row(str name, inputs, attrs=(), int reduction=NO_REDUCTION):
     result = <object> out
     Py_DECREF(result)
     return result
-
-
-cdef object owned_tensor(PyObject* o):
-    from autograd_cy.engine.creation import as_tensor
-    return as_tensor(<object> o)
 
 
 cdef int record_elementwise(int opcode, PyObject* out, int n, Operand_* given, Operand_* used, const double* attrs,

@@ -8,10 +8,10 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from autograd_cy.array.dtype cimport BOOL, itemsize_of
 from autograd_cy.array.layout cimport OVERLAPPING, Layout, layout_decref, layout_dense_like, same_layout, same_shape, shape_tuple
 from autograd_cy.engine.dense cimport Dense, all_dense
-from autograd_cy.engine.dispatch cimport convert_operands, output_layout, owned_tensor, run
+from autograd_cy.engine.dispatch cimport convert_operands, output_layout, read_operands, run
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_with_numbers, remember_line
-from autograd_cy.engine.operands cimport Operand_, category, copy_into, copy_of, dtype_name, read_operand, write_number
+from autograd_cy.engine.operands cimport Operand_, category, copy_into, copy_of, dtype_name, write_number
 from autograd_cy.engine.read_table cimport MAX_INPUTS, OPS, OpInfo
 from autograd_cy.engine.record cimport no_edge, refuse_inplace, rewrite_history, save_number, save_tensor, set_edge, wants_grad
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
@@ -59,27 +59,24 @@ cdef PyObject* inplace_with(int opcode, int n, PyObject** args, const double* at
     cdef PyObject* kept[MAX_INPUTS]
     cdef PyObject* apart[MAX_INPUTS]
     cdef char numbers[8 * MAX_INPUTS]
-    cdef tuple arrays = ()
+    cdef tuple arrays
     cdef Layout* layout
     cdef PyObject* o = NULL
     cdef PyObject* temporary = NULL
     cdef Tensor x = <Tensor> args[0]
     cdef Tensor t
     cdef str name = NAMES_IN_PLACE[opcode]
-    cdef int dtype, i, status
+    cdef int dtype, i
     cdef bint recorded = False
     cdef unsigned int mask = 0
     if inplace_dense(opcode, info, n, args, attrs):
         Py_INCREF(x)
         return <PyObject*> x
+    arrays = read_operands(n, args, given)
+    if arrays is None:
+        Py_INCREF(NotImplemented)
+        return <PyObject*> NotImplemented
     for i in range(n):
-        status = read_operand(args[i], &given[i])
-        if status == 2:
-            arrays += (owned_tensor(args[i]),)
-            given[i].tensor = <PyObject*> arrays[len(arrays) - 1]
-        elif status == 1:
-            Py_INCREF(NotImplemented)
-            return <PyObject*> NotImplemented
         used[i] = given[i]
         kept[i] = apart[i] = NULL
     if x.layout.flags & OVERLAPPING:
