@@ -556,6 +556,7 @@ from .engine.elementwise import (
     signbit as signbit,
     bitwise_left_shift as bitwise_left_shift,
     bitwise_right_shift as bitwise_right_shift,
+    cbrt as cbrt,
     neg_ as neg_,
     abs_ as abs_,
     sign_ as sign_,
@@ -616,6 +617,7 @@ from .engine.elementwise import (
     trunc_ as trunc_,
     frac_ as frac_,
     bitwise_not_ as bitwise_not_,
+    cbrt_ as cbrt_,
 )
 # elementwise rows: end
 

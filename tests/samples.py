@@ -156,6 +156,7 @@ UNARY = [  # public path, reference, domain, what differs
     ("square", np.square, "real", {}),
     ("sqrt", np.sqrt, "positive", {}),
     ("rsqrt", lambda x: 1 / np.sqrt(x), "positive", {}),
+    ("cbrt", np.cbrt, "away", {}),
     ("reciprocal", lambda x: 1 / x, "away", {}),
     ("exp", np.exp, "real", {}),
     ("expm1", np.expm1, "real", {}),
