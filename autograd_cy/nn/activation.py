@@ -84,6 +84,20 @@ class ELU(_Inplace):
         return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
 
+class RReLU(_Inplace):
+    """x where x >= 0, a * x elsewhere: a drawn from [lower, upper) for each element in training, their mean in evaluation."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.lower, self.upper = lower, upper
+
+    def forward(self, input):
+        return F.rrelu(input, self.lower, self.upper, self.training)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+
+
 class ReLU6(_Inplace):
     """x limited to [0, 6]; the gradient at the bounds is 0."""
 

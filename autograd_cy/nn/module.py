@@ -16,7 +16,7 @@ from autograd_cy.engine.tensor import Tensor
 
 from .calling import ModuleType, bind_generic, generic_call
 from .hooks import Hooked
-from .parameter import Parameter
+from .parameter import Buffer, Parameter
 
 # Submodules and parameters are plain instance attributes: `self.fc1` costs one dictionary lookup, where a registry
 # behind `__getattr__` costs a failed lookup and a Python call more.  They are found by looking through the attributes in the
@@ -121,6 +121,8 @@ class Module(Hooked, metaclass=ModuleType):
                 raise TypeError(_not_a_parameter(name, value))
             elif name in self._buffer_names and value is not None and not isinstance(value, Tensor):
                 raise TypeError(_not_a_buffer(name, value))
+            elif isinstance(value, Buffer):
+                object.__setattr__(self, "_buffer_names", {**self._buffer_names, name: value.persistent})
         elif isinstance(old, Parameter):
             if value is None:
                 object.__setattr__(self, "_none_names", self._none_names | {name})
