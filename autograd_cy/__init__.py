@@ -122,30 +122,6 @@ Size = tuple
 contiguous_format, preserve_format, channels_last = "contiguous_format", "preserve_format", "channels_last"
 
 
-def save(obj, f, *args, **options):
-    """serialization.save: write tensors, state dictionaries or modules to a path or a file."""
-    from .serialization import save
-
-    globals()["save"] = save
-    save(obj, f, *args, **options)
-
-
-def load(f, *args, **options):
-    """serialization.load: read what save wrote; weights_only=True (the default) reads no more than tensors and containers."""
-    from .serialization import load
-
-    globals()["load"] = load
-    return load(f, *args, **options)
-
-
-def vmap(func, *args, **options):
-    """func.vmap: func over one more dimension of its arguments."""
-    from .func import vmap
-
-    globals()["vmap"] = vmap
-    return vmap(func, *args, **options)
-
-
 # Functions whose module is imported when the first of them is called.
 def _from(module, name):
     def function(*args, **options):
@@ -158,8 +134,9 @@ def _from(module, name):
 
 for _module, _given in {
         "nn.functional": "bilinear cosine_similarity kl_div pairwise_distance rrelu rrelu_",
-        "nn.front": "adaptive_max_pool1d alpha_dropout alpha_dropout_ constant_pad_nd dropout dropout_ embedding feature_alpha_dropout "
-                    "feature_alpha_dropout_ feature_dropout feature_dropout_ max_pool1d_with_indices",
+        "nn.front": "alpha_dropout alpha_dropout_ constant_pad_nd dropout dropout_ embedding feature_alpha_dropout "
+                    "feature_alpha_dropout_ feature_dropout feature_dropout_",
+        "serialization": "load save", "func": "vmap", "graph": "cond scan while_loop", "graph.explain": "explain_grad",
         "engine.signals": "bartlett_window blackman_window hamming_window hann_window kaiser_window"}.items():
     for _name in _given.split():
         globals()[_name] = _from(_module, _name)
@@ -180,31 +157,3 @@ def compile(step=None, *, fast=False, without=(), show=None):
 
     globals()["compile"] = compile
     return compile(step, fast=fast, without=without, show=show)
-
-
-def explain_grad(loss, param):
-    """graph.explain_grad: why `param` has no gradient, in a sentence; loss: the tensor, or a function that computes it."""
-    from .graph.explain import explain_grad
-
-    return explain_grad(loss, param)
-
-
-def cond(pred, true_fn, false_fn, operands=()):
-    """graph.cond: true_fn(*operands) if pred else false_fn(*operands), chosen anew at every replay of a captured step."""
-    from . import graph
-
-    return graph.cond(pred, true_fn, false_fn, operands)
-
-
-def while_loop(cond_fn, body_fn, carried):
-    """graph.while_loop: carried = body_fn(*carried) while cond_fn(*carried)."""
-    from . import graph
-
-    return graph.while_loop(cond_fn, body_fn, carried)
-
-
-def scan(f, init, xs):
-    """graph.scan: carry, y = f(carry, x) for every x along the first dimension of xs."""
-    from . import graph
-
-    return graph.scan(f, init, xs)

@@ -61,8 +61,6 @@ ROWS = [
     *((f"Tensor.{name}", lambda t, name=name: getattr(v(t), name)(), [1, -2, 3]) for name in ("conj", "conj_physical", "conj_physical_", "resolve_conj", "resolve_neg")),
     ("embedding", lambda t: t.embedding(x(t), t.tensor([0, 0])), [[0.5, -1.5, 2]] * 2),
     ("avg_pool1d", lambda t: t.avg_pool1d(seq(t), 2), [[[2, 3.5, 2]]]), ("adaptive_avg_pool1d", lambda t: t.adaptive_avg_pool1d(seq(t), 2), [[[2, 3]]]),
-    ("adaptive_max_pool1d", lambda t: t.adaptive_max_pool1d(seq(t), 2), ([[[3, 5]]], [[[0, 3]]])),
-    ("max_pool1d_with_indices", lambda t: t.max_pool1d_with_indices(seq(t), 3, 2), ([[[3, 5]]], [[[0, 3]]])),
     ("channel_shuffle", lambda t: t.channel_shuffle(seq(t).reshape(1, 6, 1, 1), 2).reshape(6), [3, 5, 1, 4, 2, 0]),
     ("constant_pad_nd", lambda t: t.constant_pad_nd(i(t), (1, 2), 7), [7, 12, 18, 7, 7]),
     ("dropout", lambda t: t.dropout(v(t), 0.5, train=False), [1, -2, 3]), ("dropout of all", lambda t: t.dropout(v(t), 1.0, True), [0, 0, 0]),

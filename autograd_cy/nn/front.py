@@ -9,17 +9,6 @@ from . import functional as F
 from .noise import feature_dropout as _feature_dropout
 
 
-def adaptive_max_pool1d(input: Tensor, output_size) -> tuple[Tensor, Tensor]:
-    """nn.functional.adaptive_max_pool1d with return_indices."""
-    return F.adaptive_max_pool1d(input, output_size, True)
-
-
-def max_pool1d_with_indices(input: Tensor, kernel_size, stride=None, padding=0, dilation=1,
-                            ceil_mode: bool = False) -> tuple[Tensor, Tensor]:
-    """nn.functional.max_pool1d with return_indices."""
-    return F.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
 def constant_pad_nd(input: Tensor, pad, value: float = 0) -> Tensor:
     """nn.functional.pad with a constant."""
     return F.pad(input, pad, "constant", value)

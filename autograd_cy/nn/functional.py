@@ -5,41 +5,10 @@ Whatever the engine has with the same signature is its own function here, not a 
 """
 
 from autograd_cy.engine.arguments import need_tensor
-from autograd_cy.engine.convolve import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-    fold,
-    unfold,
-)
+from autograd_cy.engine.convolve import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, fold, unfold
 from autograd_cy.engine.elementwise import (
-    celu_,
-    elu,
-    elu_,
-    hardshrink,
-    hardsigmoid,
-    hardswish,
-    hardtanh_,
-    leaky_relu,
-    leaky_relu_,
-    logsigmoid,
-    mish,
-    relu,
-    relu6,
-    relu_,
-    selu,
-    selu_,
-    sigmoid,
-    silu,
-    softplus,
-    softsign,
-    tanh,
-    tanhshrink,
-    threshold,
-    threshold_,
+    celu_, elu, elu_, hardshrink, hardsigmoid, hardswish, hardtanh_, leaky_relu, leaky_relu_, logsigmoid, mish, relu, relu6, relu_, selu,
+    selu_, sigmoid, silu, softplus, softsign, tanh, tanhshrink, threshold, threshold_,
 )
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
 from autograd_cy.engine.distances import unit_row
@@ -47,35 +16,13 @@ from autograd_cy.engine.gather import embedding, one_hot
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.matrix_products import pdist
 from autograd_cy.engine.losses import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    huber_loss,
-    l1_loss,
-    mse_loss,
-    nll_loss,
-    smooth_l1_loss,
+    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, huber_loss, l1_loss, mse_loss, nll_loss, smooth_l1_loss,
 )
 from autograd_cy.engine.blocks import pad
 from autograd_cy.engine.normalize import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from autograd_cy.engine.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-    max_unpool1d,
-    max_unpool2d,
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
+    avg_pool1d, avg_pool2d, avg_pool3d, lp_pool1d, lp_pool2d, lp_pool3d, max_pool1d, max_pool2d, max_pool3d, max_unpool1d, max_unpool2d,
     max_unpool3d,
 )
 from autograd_cy.engine.products import linear, matmul
@@ -88,19 +35,8 @@ from autograd_cy.engine.tensor import Tensor
 
 from .attending import scaled_dot_product_attention
 from .losses import (
-    cosine_embedding_loss,
-    cosine_similarity,
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    kl_div,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-    pairwise_distance,
-    poisson_nll_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
+    cosine_embedding_loss, cosine_similarity, gaussian_nll_loss, hinge_embedding_loss, kl_div, margin_ranking_loss, multi_margin_loss,
+    multilabel_margin_loss, multilabel_soft_margin_loss, pairwise_distance, poisson_nll_loss, soft_margin_loss, triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
 from .noise import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax, rrelu, rrelu_
