@@ -9,12 +9,14 @@ from operator import index as as_int
 
 import numpy as np
 
+from ..array.dtypes import bool as boolean
 from ..array.dtypes import int64
 from . import blocks, creation, joins, shape, windows
 from .arguments import need_tensor
 from .blocks import interleave
 from .copies import show_as
 from .gather import index_select
+from .index import nonzero
 from .rows import planned
 from .tensor import Tensor
 
@@ -183,17 +185,17 @@ def triu_(self, diagonal=0):
     return self.copy_(windows.triu(self, diagonal))
 
 
-def _triangle_indices(name, indices):
-    def function(row, col, offset=0, *, dtype="int64", device=None):
+def _triangle_indices(name, triangle):
+    def function(row, col, offset=0, *, dtype=int64, device=None):
         if row < 0 or col < 0:
             raise RuntimeError(f"{name}: row and col must not be negative, got {row} and {col}")
-        return creation.tensor(np.array(indices(row, offset, col)).reshape(2, -1), dtype=dtype)
+        return nonzero(triangle(creation.ones(row, col, dtype=boolean), offset)).t().contiguous().to(dtype)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Rows and columns of what {name[:4]} keeps of a (row, col) matrix, as a (2, n) tensor."
     return function
 
 
-tril_indices, triu_indices = _triangle_indices("tril_indices", np.tril_indices), _triangle_indices("triu_indices", np.triu_indices)
+tril_indices, triu_indices = _triangle_indices("tril_indices", windows.tril), _triangle_indices("triu_indices", windows.triu)
 
 
 # ---- the tensor itself seen otherwise
