@@ -219,8 +219,7 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
 def _in_place(function, name):
     """The form in place of a function that has no loop for it; the result is written in the tensor's own dtype."""
     def in_place(self, *args, **options):
-        has_gradient = need_tensor(self, name + "_").requires_grad
-        before = shape.clone(self) if has_gradient else self       # its gradient may need what is overwritten
+        before = indexing.kept_values(need_tensor(self, name + "_"), (*args, *options.values()))
         return copies.copy_(self, function(before, *args, **options))
     in_place.__name__ = in_place.__qualname__ = name + "_"
     in_place.__doc__, in_place.__wrapped__ = f"In place: {name}.", function
