@@ -115,6 +115,19 @@ def test_fill_zero_copy_clamp():
         t.copy_(ag.zeros(4))
 
 
+def test_clamp_by_tensors():
+    assert ag.tensor([1, 5, 9]).clamp_(ag.tensor([2, 2, 2]), 7).tolist() == [2, 5, 7]
+    assert ag.tensor([1.0, 5.0]).clamp_(min=ag.tensor([2, 9])).tolist() == [2.0, 9.0]
+    x = ag.tensor([1, 2])
+    with pytest.raises(RuntimeError, match="float"):
+        x.clamp_(min=ag.tensor(1.5))
+    with pytest.raises(ValueError, match="clamp"):
+        ag.rand(3).clamp_(min=ag.rand(2, 3))
+    with pytest.raises(TypeError, match="clamp_"):
+        ag.rand(3).clamp_("a", ag.rand(3))
+    assert x.tolist() == [1, 2]
+
+
 def test_version_counter():
     x = ag.tensor([1.0, 2.0, 3.0])
     assert x._version == 0

@@ -213,11 +213,12 @@ def clamp_(input, min=None, max=None):
     check_bounds(min, max, "clamp_")
     if need_tensor(input, "clamp_").dtype_ > FLOAT64 and whole_bounds(input, min, max, bounds):
         return with_attrs(CLAMP, input, bounds, True)
+    if is_float(<PyObject*> input) and (is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max)) \
+            or is_float(<PyObject*> min) or is_float(<PyObject*> max):
+        clamp_operands(input, min, max, args)
+        return combined("clamp_", inplace_with(CLAMP_TENSOR, 3, args, NULL))
     if (<Tensor> input).dtype_ > FLOAT64:
         return input.copy_(limited(input, min, max))
-    if is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
-        clamp_operands(input, min, max, args)
-        return own(inplace_with(CLAMP_TENSOR, 3, args, NULL))
     read_bounds(min, max, bounds)
     if isnan(bounds[0]) or isnan(bounds[1]):
         return input.copy_(limited(input, min, max))
