@@ -128,6 +128,16 @@ def test_clamp_by_tensors():
     assert x.tolist() == [1, 2]
 
 
+@pytest.mark.parametrize(("name", "args"), [("clamp_", (0.5,)), ("clamp_min_", (0.5,)), ("float_power_", (2,)), ("mvlgamma_", (1,)), ("sqrt_", ()),
+                                            ("cumsum_", (0,)), ("cumprod_", (0,))])
+def test_results_of_another_kind_are_refused(name, args):
+    x = ag.tensor([True, False]) if name.startswith("cum") else ag.tensor([1, 2])
+    before = x.clone()
+    with pytest.raises(RuntimeError, match=name.split("_")[0]):
+        getattr(x, name)(*args)
+    assert ag.equal(x, before)
+
+
 def test_version_counter():
     x = ag.tensor([1.0, 2.0, 3.0])
     assert x._version == 0

@@ -22,6 +22,7 @@ from autograd_cy.engine.tensor cimport Tensor, is_tensor
 from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.array.errors import ArgumentError, worded
 from autograd_cy.engine import elementwise as rows
+from autograd_cy.engine.copies import store_
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.shape import convert
 
@@ -218,10 +219,10 @@ def clamp_(input, min=None, max=None):
         clamp_operands(input, min, max, args)
         return combined("clamp_", inplace_with(CLAMP_TENSOR, 3, args, NULL))
     if (<Tensor> input).dtype_ > FLOAT64:
-        return input.copy_(limited(input, min, max))
+        return store_(input, limited(input, min, max), "clamp_")
     read_bounds(min, max, bounds)
     if isnan(bounds[0]) or isnan(bounds[1]):
-        return input.copy_(limited(input, min, max))
+        return store_(input, limited(input, min, max), "clamp_")
     return with_attrs(CLAMP, input, bounds, True)
 
 

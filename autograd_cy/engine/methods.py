@@ -39,7 +39,7 @@ def div_(input, other, *, rounding_mode=None):
     """In place: a / b; rounding_mode "floor" or "trunc" rounds the quotient."""
     if rounding_mode is None:
         return elementwise.div_(input, other)
-    return copies.copy_(input, div(input, other, rounding_mode=rounding_mode))
+    return copies.store_(input, div(input, other, rounding_mode=rounding_mode), "div_")
 
 
 # ---- in place, filled
@@ -220,7 +220,7 @@ def _in_place(function, name):
     """The form in place of a function that has no loop for it; the result is written in the tensor's own dtype."""
     def in_place(self, *args, **options):
         before = indexing.kept_values(need_tensor(self, name + "_"), (*args, *options.values()))
-        return copies.copy_(self, function(before, *args, **options))
+        return copies.store_(self, function(before, *args, **options), name + "_")
     in_place.__name__ = in_place.__qualname__ = name + "_"
     in_place.__doc__, in_place.__wrapped__ = f"In place: {name}.", function
     return in_place
