@@ -14,7 +14,7 @@ from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
 from .engine.choose import (
-    add, clamp, clamp_max, clamp_min, isclose, logit, masked_fill, nan_to_num, polygamma, prelu, round, round_, sub, where,
+    add, celu, clamp, clamp_max, clamp_min, isclose, logit, masked_fill, nan_to_num, polygamma, prelu, round, round_, sub, where,
 )
 from .engine.composed import (
     allclose, angle, clamp_max_, clamp_min_, dist, float_power, frexp, gcd, gradient, isreal, lcm, ldexp, positive, real, renorm, rsub,

@@ -51,7 +51,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if type(repeats) is int:
         return interleave(input, repeats, dim)
     if repeats is None:
-        return repeat_interleave(creation.arange(need_tensor(input, "repeat_interleave").shape[0]), input, 0, output_size=output_size)
+        places = creation.arange(need_tensor(input, "repeat_interleave").shape[0], dtype=input.dtype)
+        return repeat_interleave(places, input, 0, output_size=output_size)
     if dim is None:
         input, dim = shape.reshape(input, -1), 0
     axis = _axis(dim, input.ndim, "repeat_interleave")

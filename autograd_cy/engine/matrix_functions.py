@@ -227,7 +227,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     nothing = zeros_code((0,), LU_data.dtype.code)
     p, lower, upper = nothing, nothing, nothing
     if unpack_pivots:
-        if LU_pivots.dtype.name != "int32":
+        if need_tensor(LU_pivots, "lu_unpack").dtype.name != "int32":
             raise RuntimeError(f"lu_unpack: expected LU_pivots of dtype int32, got {LU_pivots.dtype.name}")
         if LU_pivots.shape != (*LU_data.shape[:-2], k):
             raise ShapeError(f"lu_unpack: LU of shape {LU_data.shape} and pivots of shape {LU_pivots.shape} do not fit")
