@@ -795,8 +795,9 @@ add("cdist[p=inf]", lambda a, b: ag.cdist(a, b, float("inf")), lambda a, b: np.a
     second=False)
 add("pdist", public("pdist"), lambda a: np.sqrt(((a[:, None] - a) ** 2).sum(-1))[np.triu_indices(len(a), 1)], ((4, 3), "real"))
 add("normalize", public("nn.functional.normalize"), lambda a: a / np.maximum(np.sqrt((a * a).sum(1, keepdims=True)), 1e-12), ((3, 4), "real"))
-add("neighbours[differences]", lambda x: x.diff(), np.diff, ((3, 4), "real"))
-add("neighbours[sums]", lambda x: ag.trapezoid(x, dim=0), lambda x: (x[1:] + x[:-1]).sum(0) / 2, ((3, 4), "real"))
+add("neighbours", lambda x: x.diff(), np.diff, ((3, 4), "real"))
+add("vander", public("vander"), np.vander, ((4,), "real"))
+add("vander[increasing]", lambda x: ag.linalg.vander(x, N=5), lambda x: x[..., None] ** np.arange(5), ((2, 3), "real"))
 add("cov[correlations]", public("corrcoef"), np.corrcoef, ((3, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 add("cov", public("cov"), np.cov, ((2, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 for _equation, *_shapes in (
@@ -981,9 +982,9 @@ for _dim in (0, 1, -1):
         ((2, 3, 4), "mask"),
     )
     add(f"diff[dim={_dim}]", method("diff", dim=_dim), functools.partial(np.diff, axis=_dim), ((2, 3, 4), "real"), second=False)
-    add(f"trapezoid[dim={_dim}]", public("trapezoid", dim=_dim), functools.partial(np.trapezoid, axis=_dim), ((2, 3, 4), "real"), second=False)
+    add(f"area[dim={_dim}]", public("trapezoid", dim=_dim), functools.partial(np.trapezoid, axis=_dim), ((2, 3, 4), "real"), second=False)
     add(
-        f"cumulative_trapezoid[dim={_dim}]",
+        f"area[cumulative, dim={_dim}]",
         public("cumulative_trapezoid", dim=_dim, dx=0.5),
         functools.partial(lambda axis, y: integrate.cumulative_trapezoid(y, dx=0.5, axis=axis), _dim),
         ((2, 3, 4), "real"),
@@ -996,7 +997,9 @@ for _dim in (0, 1, -1):
         ((2, 3, 4), "whole"),
         grad=False,
     )
-add("trapezoid[points]", public("trapezoid"), np.trapezoid, ((2, 3, 4), "real"), ((4,), "distinct"))
+add("area_at", public("trapezoid"), np.trapezoid, ((2, 3, 4), "real"), ((4,), "distinct"))
+add("area_at[cumulative]", lambda y, x: ag.cumulative_trapezoid(y, x, dim=1), lambda y, x: integrate.cumulative_trapezoid(y, x, axis=1),
+    ((2, 3, 4), "real"), ((2, 3, 4), "distinct"))
 add("nansum[whole]", method("nansum"), np.nansum, ((2, 3, 4), "real"))
 add("nanmean[whole]", _with_nan(lambda x: x.nanmean()), _with_nan(np.nanmean), ((2, 3, 4), "real"), ((2, 3, 4), "mask"))
 add("median[whole]", method("median"), lambda x: np.sort(x.ravel())[11], ((2, 3, 4), "distinct"), exact_ties=False)

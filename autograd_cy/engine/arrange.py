@@ -4,7 +4,6 @@ Relies on shape, blocks, windows, joins and creation; every function is a few of
 methods of most, the package's front functions.
 """
 
-import itertools
 from operator import index as as_int
 
 import numpy as np
@@ -16,8 +15,7 @@ from .arguments import need_tensor
 from .blocks import interleave
 from .copies import show_as
 from .gather import index_select
-from .index import nonzero
-from .rows import planned
+from .index import choices, nonzero
 from .tensor import Tensor
 
 
@@ -125,20 +123,7 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"combinations: expected a number that is not negative, got {r}")
     if r == 0:
         return creation.empty(0, dtype=input.dtype)
-    n = input.shape[0]
-    places = planned(_few_chosen, n, r, with_replacement) if r <= 4 and n <= 16 else _chosen(n, r, with_replacement)
-    return shape.reshape(index_select(input, 0, creation.tensor(places, dtype=int64)), (len(places) // r, r))
-
-
-def _few_chosen(n, r, with_replacement):
-    """In a list, which becomes a tensor sooner than an array."""
-    return _chosen(n, r, with_replacement).tolist()
-
-
-def _chosen(n, r, with_replacement):
-    """The places of all choices of r from n, one after the other."""
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    return np.array(list(choose(range(n), r)), np.int64).reshape(-1)
+    return choices(input, r, with_replacement)
 
 
 # ---- cut

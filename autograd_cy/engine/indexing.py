@@ -62,6 +62,13 @@ def _counted(mask, x, index, dim):
     return gather.scatter_add(creation.zeros_like(x.detach()), dim, index, mask.to(x.dtype))
 
 
+def _hits(x, index, dim, include_self):
+    """How many elements are combined at each place; 1 where there are none."""
+    ones = creation.ones_like(x.detach())
+    start = ones if include_self else gather.scatter(ones, dim, index, 0)
+    return gather.scatter(start, dim, index, 1, reduce="add")
+
+
 def _shares(x, index, v, y, dim, include_self):
     """Of a maximum: which elements of x and v attain it, and how many do."""
     mine, theirs = elementwise.eq(x.detach(), y.detach()), elementwise.eq(v.detach(), gather.gather(y.detach(), dim, index))
@@ -72,12 +79,12 @@ def _shares(x, index, v, y, dim, include_self):
 
 def scatter_dx(g, x, index, v, y, reduce, dim, include_self):
     """The gradient of scatter_reduce by its input."""
-    if reduce == "prod":
+    if reduce in ("prod", "sum"):
         if not include_self:
             return gather.scatter(g, dim, index, 0)
         return g * scatter_reduce(creation.ones_like(x.detach()), dim, index, v, "prod")
     if reduce == "mean":
-        return g / gather.mean_counts(x, index, dim, True) if include_self else gather.scatter(g, dim, index, 0)
+        return g / _hits(x, index, dim, True) if include_self else gather.scatter(g, dim, index, 0)
     mine, _, count = _shares(x, index, v, y, dim, include_self)
     return where(mine, g / count, 0)
 
@@ -85,7 +92,9 @@ def scatter_dx(g, x, index, v, y, reduce, dim, include_self):
 def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
     """The gradient of scatter_reduce by its source. Of a product: of all other factors, the zeros among them counted, not divided by."""
     if reduce == "mean":
-        return gather.gather(g / gather.mean_counts(x, index, dim, include_self), dim, index)
+        return gather.gather(g / _hits(x, index, dim, include_self), dim, index)
+    if reduce == "sum":
+        return gather.gather(g, dim, index)
     if reduce != "prod":
         _, theirs, count = _shares(x, index, v, y, dim, include_self)
         return where(theirs, gather.gather(g / count, dim, index), 0)

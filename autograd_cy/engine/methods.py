@@ -279,7 +279,7 @@ FUNCTIONS.update({
     "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
-    "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
+    "powers": named_products.powers, "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: _linear(name) for name in (
     "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd")})

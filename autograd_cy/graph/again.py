@@ -23,7 +23,7 @@ _REDUCTIONS = {None: 0, "mean": 1, "sum": 2}
 
 
 def _reduced(name):
-    return lambda x, dim, keepdim: getattr(reduce, name)(x, dim, keepdim)
+    return lambda x, dim, keepdim: getattr(scans if name == "nanmean" else reduce, name)(x, dim, keepdim)
 
 
 def _along(name):
@@ -32,7 +32,7 @@ def _along(name):
 
 
 # How the rows that are not elementwise are run again: their inputs, then their attributes.
-FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "prod", "amax", "amin", "logsumexp")} | {
+FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "nanmean", "prod", "amax", "amin", "logsumexp")} | {
     "max": lambda x, indices, dim, keepdim: reduce.max(x, dim[0] if dim else -1, keepdim).values,
     "min": lambda x, indices, dim, keepdim: reduce.min(x, dim[0] if dim else -1, keepdim).values,
     "var": lambda x, dim, keepdim, correction: reduce.var(x, dim, keepdim=keepdim, correction=correction),
@@ -48,7 +48,9 @@ FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix
     "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band, "trace": named_products.trace,
     "cross": named_products.cross_rows, "cdist": lambda a, b, p: distances.cdist_row(a, b, p, True),
     "pdist": distances.pdist_row, "cov": lambda x, freedom, unit: distances.cov_row(x, x.shape[1] - freedom, unit),
-    "neighbours": counts.neighbours, "normalize": distances.unit_row,
+    "neighbours": counts.neighbours, "vander": named_products.powers,
+    "area": lambda x, *attributes: counts.area_row(x, None, *attributes),
+    "area_at": lambda x, points, dim, cumulative: counts.area_row(x, points, dim, None, cumulative), "normalize": distances.unit_row,
     "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
     "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
     "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: decompositions.lu_factor(x).LU,
