@@ -19,7 +19,6 @@ from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 from autograd_cy.array.errors import LinAlgError
 
 cdef enum:
-    SMALL = 16
     TILE = 16                 # the step of the two outer loops of `place`
 
 NAMES = ("getrf", "getrs", "potrf", "geqrf", "orgqr", "gesdd", "syevd", "gelsd", "gelsy", "gels", "getri", "trsm")
