@@ -17,6 +17,17 @@ lu_factor_ex_result = namedtuple("lu_factor_ex", "LU pivots info")
 _made = tuple.__new__         # past the check of a named tuple's arguments
 
 
+def broadcast_sizes(x, y):
+    """The common shape of two; None where there is none."""
+    n = max(len(x), len(y))
+    out = []
+    for p, q in zip((1,) * (n - len(x)) + tuple(x), (1,) * (n - len(y)) + tuple(y)):
+        if p != q and p != 1 and q != 1:
+            return None
+        out.append(q if p == 1 else p)
+    return tuple(out)
+
+
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
     """(LU, pivots, info): as `lu_factor`, with info (int32) 0, or k where the k-th diagonal element of U is 0."""
     return _made(lu_factor_ex_result, _factored(A, pivot))

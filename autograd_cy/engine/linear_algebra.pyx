@@ -41,6 +41,7 @@ slogdet_result = namedtuple("slogdet", "sign logabsdet")
 qr_result = namedtuple("qr", "Q R")
 svd_result = namedtuple("svd", "U S Vh")
 eigh_result = namedtuple("eigh", "eigenvalues eigenvectors")
+cdef object QR_KIND = qr_result, SVD_KIND = svd_result, EIGH_KIND = eigh_result, SLOGDET_KIND = slogdet_result    # without a look-up
 cdef tuple NOT_ADJOINT = (False,)
 
 cdef extern from *:
@@ -254,23 +255,12 @@ cdef bint share_batch(Tensor a, Tensor b) noexcept:
 cdef tuple with_one_batch(Tensor a, Tensor b, str name):
     """Both expanded to one batch."""
     cdef int n = a.layout.ndim - 2
-    cdef tuple x = batch_sizes(a), y = batch_sizes(b)
-    batch = broadcast_sizes(x, y)
+    from autograd_cy.engine.decompositions import broadcast_sizes
+    batch = broadcast_sizes(batch_sizes(a), batch_sizes(b))
     if batch is None:
         raise worded(ShapeError, "{}: the batches of A, of shape {.shape}, and B, of shape {.shape}, do not broadcast against each other",
                                  name, a, b)
     return expand(a, (*batch, *a.shape[n:])), expand(b, (*batch, *b.shape[b.layout.ndim - 2:]))
-
-
-def broadcast_sizes(x, y):
-    """The common shape of two; None where there is none."""
-    n = max(len(x), len(y))
-    out = []
-    for p, q in zip((1,) * (n - len(x)) + tuple(x), (1,) * (n - len(y)) + tuple(y)):
-        if p != q and p != 1 and q != 1:
-            return None
-        out.append(q if p == 1 else p)
-    return tuple(out)
 
 
 cdef Tensor solution(Tensor a, Tensor b, PyObject* info):
@@ -362,6 +352,7 @@ def solve_ex(A, B, *, bint left=True, bint check_errors=False):
     cdef Tensor info
     cdef object batch = batch_sizes(a)
     if isinstance(B, Tensor) and not (B.ndim == 1 or B.shape == a.shape[:a.layout.ndim - 1]):
+        from autograd_cy.engine.decompositions import broadcast_sizes
         batch = broadcast_sizes(batch, batch_sizes(B)) or batch
     info = FUNCTIONS["zeros"](batch, INT32)
     return pair(solve_ex_result, solve_any(a, B, left, NULL if check_errors else <PyObject*> info, "linalg.solve_ex"), info)
@@ -419,7 +410,7 @@ def slogdet(A):
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> sign, <PyObject*> out
     run_routine(R_DETERMINANT, arrays)
     record_one(LOGABSDET, a, out)
-    return pair(slogdet_result, sign, out)
+    return pair(SLOGDET_KIND, sign, out)
 
 
 # ---- factorisations
@@ -474,7 +465,7 @@ def qr(A, mode="reduced"):
     run_routine(R_QR, arrays)
     if arrays[1] != NULL:
         record_outputs(QR, a, &arrays[1], 2, (mode,))
-    return pair(qr_result, q if mode != "r" else FUNCTIONS["zeros"]((0,), a.dtype_), r)
+    return pair(QR_KIND, q if mode != "r" else FUNCTIONS["zeros"]((0,), a.dtype_), r)
 
 
 cdef object svd_of(Tensor a, bint full, bint only_values):
@@ -493,7 +484,7 @@ cdef object svd_of(Tensor a, bint full, bint only_values):
     run_routine(R_SVD, arrays)
     outputs[0], outputs[1], outputs[2] = <PyObject*> u, <PyObject*> s, <PyObject*> vh
     record_outputs(SVD, a, outputs, 3, (full,))
-    return s if only_values else ag_three(svd_result, u, s, vh)
+    return s if only_values else ag_three(SVD_KIND, u, s, vh)
 
 
 def svd(A, bint full_matrices=True, *, driver=None):
@@ -527,7 +518,7 @@ cdef object eigh_of(object A, object UPLO, bint only_values, str name):
     arrays[2] = <PyObject*> vectors
     run_routine(R_EIGH, arrays, 1, ints)
     record_outputs(EIGH, a, &arrays[1], 2, (ints[0] == 1,))
-    return values if only_values else pair(eigh_result, values, vectors)
+    return values if only_values else pair(EIGH_KIND, values, vectors)
 
 
 def eigh(A, UPLO="L"):

@@ -16,8 +16,7 @@ from autograd_cy.kernels.lapack cimport (
 )
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
-from autograd_cy.array.errors import LinAlgError
-from autograd_cy.kernels.lapack import where
+from autograd_cy.kernels.failures import failure
 
 ctypedef void (*Geqrf)(int* m, int* n, void* a, int* lda, void* tau, void* work, int* lwork, int* info) noexcept nogil
 ctypedef void (*Orgqr)(int* m, int* n, int* k, void* a, int* lda, void* tau, void* work, int* lwork, int* info) noexcept nogil
@@ -91,8 +90,8 @@ cdef double reflector(int n, double* x) noexcept nogil:
 cdef void reflect(int n, int k, const double* v, double tau, double* c, int ld) noexcept nogil:
     """k columns of c, of n elements, times I - tau (1, v) (1, v).T, where v[0] is something else."""
     cdef double w
-    cdef int i, j
-    for j in range(k):
+    cdef int i, _
+    for _ in range(k):
         w = c[0]
         for i in range(1, n):
             w += v[i] * c[i]
@@ -829,24 +828,13 @@ cdef bint with_blas() noexcept with gil:
     return True
 
 
-# ---- what the statuses mean
-
-def _no_convergence(name):
-    def error(status, arrays, ints):
-        start, _, end = where(status, arrays[0][2], name)
-        return LinAlgError(f"{start}The algorithm failed to converge because the input matrix is ill-conditioned, has too many repeated "
-                           f"singular values or eigenvalues, or contains non-finite values{end}")
-    return error
-
-
-def _rank_deficient(status, arrays, ints):
-    start, _, end = where(status, arrays[0][2], "linalg.lstsq")
-    return LinAlgError(f"{start}The least squares solution could not be computed because the input matrix does not have full rank{end}")
-
+NO_CONVERGENCE = ("The algorithm failed to converge because the input matrix is ill-conditioned, has too many repeated singular values or "
+                  "eigenvalues, or contains non-finite values")
 
 add_routine("spectral.qr", "rww", qr)
-add_routine("spectral.svd", "rwww", svd, _no_convergence("linalg.svd"))
-add_routine("spectral.eigh", "rww", eigh, _no_convergence("linalg.eigh"))
-add_routine("spectral.lstsq", "rrwww", lstsq, _rank_deficient)
+add_routine("spectral.svd", "rwww", svd, failure("linalg.svd", NO_CONVERGENCE))
+add_routine("spectral.eigh", "rww", eigh, failure("linalg.eigh", NO_CONVERGENCE))
+add_routine("spectral.lstsq", "rrwww", lstsq, failure("linalg.lstsq", (
+    "The least squares solution could not be computed because the input matrix does not have full rank")))
 add_routine("spectral.cofactors", "rw", cofactors)
 add_routine("spectral.exponential", "rw", exponential)
