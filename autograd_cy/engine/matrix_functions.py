@@ -9,9 +9,11 @@ from ..array.errors import ArgumentError, DTypeError, ShapeError
 from . import elementwise, reduce
 from .arguments import need_tensor
 from .creation import eye, full, zeros, zeros_code
-from .decompositions import eigh, eigvalsh, least_squares, lu_factor, permutation_matrix, svd, svdvals
+from .decompositions import broadcast_sizes, least_squares, lu_factor, permutation_matrix
 from .gradients import FUNCTIONS
-from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
+from .linear_algebra import (
+    band, eigh, eigvalsh, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular, svd, svdvals,
+)
 from .modes import no_grad
 from .products import matmul
 from .choose import where

@@ -44,8 +44,8 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "nanmean",
     "clone": shape.clone, "copy": lambda x, v: shape.clone(FUNCTIONS["expand"](v, x.shape)),
     "concatenate": lambda *xs: joins.cat(xs[:-2], xs[-1]), "stack": lambda *xs: joins.stack(xs[:-1], xs[-1]),
 }
-FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix_exp", "qr", "svd")} | {
-    "inv": linear_algebra.inv, "det": linear_algebra.det, "band": linear_algebra.band, "trace": named_products.trace,
+FORWARD |= {name: getattr(linear_algebra, name) for name in ("band", "det", "inv", "matrix_exp", "qr", "svd")} | {
+    "cofactor": decompositions.cofactor, "trace": named_products.trace,
     "cross": named_products.cross_rows, "cdist": lambda a, b, p: distances.cdist_row(a, b, p, True),
     "pdist": distances.pdist_row, "cov": lambda x, freedom, unit: distances.cov_row(x, x.shape[1] - freedom, unit),
     "neighbours": counts.neighbours, "vander": named_products.powers,
@@ -54,7 +54,7 @@ FORWARD |= {name: getattr(decompositions, name) for name in ("cofactor", "matrix
     "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
     "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
     "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: decompositions.lu_factor(x).LU,
-    "eigh": lambda x, upper: decompositions.eigh(x, "U" if upper else "L"),
+    "eigh": lambda x, upper: linear_algebra.eigh(x, "U" if upper else "L"),
     "pinv": lambda x, atol, rtol, hermitian: FUNCTIONS["pinv"](x, None, hermitian, atol=atol, rtol=rtol),
     "lstsq": lambda a, b, rcond, driver: decompositions.least_squares(a, b, rcond, driver)[0],
 }
