@@ -11,10 +11,15 @@ from libc.limits cimport INT_MIN, LLONG_MIN
 from libc.math cimport INFINITY, floor
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, element, real
 from autograd_cy.kernels.fold cimport ag_sum_f32, ag_sum_f64
-from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
+from autograd_cy.kernels.table cimport ALL_VECTORS, OUT_OF_MEMORY, Array, K, add_routine
+
+from autograd_cy.ops import loop_id
+
+cdef int LARGER = loop_id("maximum")
 
 cdef enum:
     MAX_TAPS = 4
@@ -89,25 +94,30 @@ cdef inline element lowest(element tag) noexcept nogil:
         return LLONG_MIN
 
 
-cdef void larger_of_line(Py_ssize_t n, Py_ssize_t s, const element* x, element* out) noexcept nogil:
+cdef inline void every_element(Py_ssize_t n, Py_ssize_t s, const element* x, element* out) noexcept nogil:
+    """Every s-th element of x. Lines are short: K.copy is good for long ones only."""
     cdef Py_ssize_t k
-    if s == 1:                # vectorised
+    if s == 1:
+        memcpy(out, x, n * sizeof(element))
+    elif s == 2:                  # vectorised
         for k in range(n):
-            out[k] = x[k] if (x[k] > out[k]) | (x[k] != x[k]) else out[k]
+            out[k] = x[k * 2]
     else:
         for k in range(n):
-            out[k] = x[k * s] if (x[k * s] > out[k]) | (x[k * s] != x[k * s]) else out[k]
+            out[k] = x[k * s]
 
 
-cdef void largest_of_lines(const element* x, element* out, int64_t* index, const Pool* w, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+cdef void largest_of_lines(const element* x, element* out, int64_t* index, element* spare, int dtype, const Pool* w, Py_ssize_t i,
+                           Py_ssize_t j) noexcept nogil:
     """A line of windows, tap by tap: each may replace what the taps before have found, by arithmetic: a branch would be guessed.
-    Without an index, five times as fast."""
-    cdef Py_ssize_t a, b, c, k, at, low, high, line, place, best, s = w.stride[2]
+    Without an index by the loop of `maximum`, in which NaN wins, too."""
+    cdef Py_ssize_t a, b, c, k, at, low, high, line, place, best, n, s = w.stride[2]
+    cdef const element* tap
     cdef element value
-    for k in range(w.out[2]):
-        out[k] = lowest(out[0])
-        if index != NULL:
-            index[k] = -1
+    cdef char* p[3]
+    cdef bint fresh = index == NULL          # nothing was found yet
+    for k in range(0 if fresh else w.out[2]):
+        out[k], index[k] = lowest(out[0]), -1
     for a in range(w.kernel[0]):
         line = i * w.stride[0] - w.padding[0] + a * w.dilation[0]
         if not 0 <= line < w.size[0]:
@@ -122,26 +132,46 @@ cdef void largest_of_lines(const element* x, element* out, int64_t* index, const
                 high = w.size[2] + w.padding[2] - c * w.dilation[2]
                 high = min((high + s - 1) // s, w.out[2]) if high > 0 else 0
                 if index == NULL:
-                    larger_of_line(high - low, s, x + at + c * w.dilation[2] + low * s, out + low)
+                    if high <= low:
+                        continue
+                    tap, n = x + at + c * w.dilation[2] + low * s, high - low
+                    if fresh:
+                        for k in range(low):
+                            out[k] = lowest(out[0])
+                        every_element(n, s, tap, out + low)
+                        for k in range(high, w.out[2]):
+                            out[k] = lowest(out[0])
+                        fresh = False
+                        continue
+                    if s != 1:
+                        every_element(n, s, tap, spare)
+                        tap = spare
+                    p[0], p[1], p[2] = <char*> (out + low), <char*> (out + low), <char*> tap
+                    K.loops[LARGER][dtype][<int> ALL_VECTORS](n, p, NULL)
                     continue
                 for k in range(low, high):
                     place = at + c * w.dilation[2] + k * s
                     value, best = x[place], index[k]
                     best ^= (best ^ place) & -<Py_ssize_t> ((value > out[k]) | (value != value) | (best < 0))
                     out[k], index[k] = x[best], best
+    for k in range(w.out[2] if fresh else 0):
+        out[k] = lowest(out[0])
 
 
-cdef Py_ssize_t largest(const element* x, element* out, int64_t* index, const Pool* w) noexcept nogil:
+cdef Py_ssize_t largest(const element* x, element* out, int64_t* index, int dtype, const Pool* w) noexcept nogil:
     """The largest element of every window and its place in the plane (index NULL: not wanted); the first of equals, a NaN before all.
     Nothing: -inf, -1."""
     cdef Py_ssize_t _, i, j, k, a, b, c, at, best
     cdef Span s0, s1, s2
     cdef element value, most
+    cdef element* spare = <element*> malloc(w.out[2] * sizeof(element)) if index == NULL else NULL
+    if index == NULL and spare == NULL:
+        return OUT_OF_MEMORY
     for _ in range(w.planes):
         for i in range(w.out[0]):
             for j in range(w.out[1]):
                 if not w.adaptive:
-                    largest_of_lines(x, out, index, w, i, j)
+                    largest_of_lines(x, out, index, spare, dtype, w, i, j)
                     out += w.out[2]
                     if index != NULL:
                         index += w.out[2]
@@ -164,6 +194,7 @@ cdef Py_ssize_t largest(const element* x, element* out, int64_t* index, const Po
                         index[0] = best
                         index += 1
         x += w.plane
+    free(spare)
     return -1
 
 
@@ -173,14 +204,14 @@ cdef Py_ssize_t pool_largest(const Array* x, const Array* out, int64_t* index, c
     if w.planes * w.places == 0:
         return -1
     if x.dtype == FLOAT32:
-        return largest(<const float*> x.data, <float*> out.data, index, &w)
+        return largest(<const float*> x.data, <float*> out.data, index, x.dtype, &w)
     if x.dtype == FLOAT64:
-        return largest(<const double*> x.data, <double*> out.data, index, &w)
+        return largest(<const double*> x.data, <double*> out.data, index, x.dtype, &w)
     if x.dtype == INT64:
-        return largest(<const int64_t*> x.data, <int64_t*> out.data, index, &w)
+        return largest(<const int64_t*> x.data, <int64_t*> out.data, index, x.dtype, &w)
     if x.dtype == INT32:
-        return largest(<const int32_t*> x.data, <int32_t*> out.data, index, &w)
-    return largest(<const uint8_t*> x.data, <uint8_t*> out.data, index, &w)
+        return largest(<const int32_t*> x.data, <int32_t*> out.data, index, x.dtype, &w)
+    return largest(<const uint8_t*> x.data, <uint8_t*> out.data, index, x.dtype, &w)
 
 
 cdef Py_ssize_t max_pool(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
