@@ -72,7 +72,8 @@ FORWARD |= {
 }
 FORWARD |= {name: FUNCTIONS[name] for name in (
     "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "average_windows", "average_windows_back",
-    "resample", "resample_back", "normalize_rows", "normalize_channels", "scale_channels", "max_pool")}
+    "resample", "resample_back", "normalize_rows", "normalize_channels", "scale_channels", "max_pool", "sampled", "sampled_input",
+    "sampled_weight")}
 # The operations whose last input may be None.
 MAY_LACK_BIAS = ("linear", "convolution", "convolution_input", "normalize_rows", "normalize_channels", "scale_channels")
 
