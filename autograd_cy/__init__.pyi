@@ -48,12 +48,15 @@ from .engine.function import custom_op as custom_op
 from .engine.choose import (
     add as add,
     clamp as clamp,
+    clamp_ as clamp_,
     clamp_max as clamp_max,
     clamp_min as clamp_min,
     isclose as isclose,
     logit as logit,
+    logit_ as logit_,
     masked_fill as masked_fill,
     nan_to_num as nan_to_num,
+    nan_to_num_ as nan_to_num_,
     polygamma as polygamma,
     prelu as prelu,
     round as round,
@@ -62,6 +65,7 @@ from .engine.choose import (
     where as where,
 )
 from .engine.composed import (
+    fill as fill,
     allclose as allclose,
     angle as angle,
     clamp_max_ as clamp_max_,
@@ -74,6 +78,7 @@ from .engine.composed import (
     isreal as isreal,
     lcm as lcm,
     ldexp as ldexp,
+    ldexp_ as ldexp_,
     multigammaln as _multigammaln,
     positive as positive,
     real as real,
@@ -99,6 +104,9 @@ from .engine.creation import (
     zeros_like as zeros_like,
 )
 from .engine.devices import (
+    get_num_interop_threads as get_num_interop_threads,
+    set_flush_denormal as set_flush_denormal,
+    set_num_interop_threads as set_num_interop_threads,
     accelerator as accelerator,
     backends as backends,
     cuda as cuda,
@@ -110,6 +118,11 @@ from .engine.devices import (
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
 from .nn.functional import (
+    adaptive_avg_pool1d as adaptive_avg_pool1d,
+    avg_pool1d as avg_pool1d,
+    channel_shuffle as channel_shuffle,
+    rrelu as rrelu,
+    rrelu_ as rrelu_,
     batch_norm as batch_norm,
     bilinear as bilinear,
     conv1d as conv1d,
@@ -119,7 +132,6 @@ from .nn.functional import (
     conv_transpose2d as conv_transpose2d,
     conv_transpose3d as conv_transpose3d,
     cosine_similarity as cosine_similarity,
-    dropout as dropout,
     group_norm as group_norm,
     instance_norm as instance_norm,
     kl_div as kl_div,
@@ -132,10 +144,37 @@ from .nn.functional import (
     pixel_unshuffle as pixel_unshuffle,
     rms_norm as rms_norm,
 )
+from .nn.front import (
+    adaptive_max_pool1d as adaptive_max_pool1d,
+    alpha_dropout as alpha_dropout,
+    alpha_dropout_ as alpha_dropout_,
+    constant_pad_nd as constant_pad_nd,
+    dropout as dropout,
+    dropout_ as dropout_,
+    embedding as embedding,
+    feature_alpha_dropout as feature_alpha_dropout,
+    feature_alpha_dropout_ as feature_alpha_dropout_,
+    feature_dropout as feature_dropout,
+    feature_dropout_ as feature_dropout_,
+    max_pool1d_with_indices as max_pool1d_with_indices,
+)
+from .engine.hooks import (
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+    is_anomaly_enabled as is_anomaly_enabled,
+)
+from .engine.hooks import set_detect_anomaly as _set_detect_anomaly
+from .engine.signals import (
+    bartlett_window as bartlett_window,
+    blackman_window as blackman_window,
+    hamming_window as hamming_window,
+    hann_window as hann_window,
+    kaiser_window as kaiser_window,
+)
 from .func import vmap as vmap
 from .serialization import load as load
 from .serialization import save as save
 from .engine.making import (
+    binomial as binomial,
     BoolTensor as BoolTensor,
     ByteTensor as ByteTensor,
     DoubleTensor as DoubleTensor,
@@ -317,6 +356,13 @@ from .engine.statistics import (
 )
 from .engine.tensor import Tensor as Tensor
 from .engine.types import (
+    is_conj as is_conj,
+    is_inference as is_inference,
+    is_neg as is_neg,
+    is_same_size as is_same_size,
+    is_signed as is_signed,
+    set_default_tensor_type as set_default_tensor_type,
+    typename as typename,
     can_cast as can_cast,
     equal as equal,
     finfo as finfo,
@@ -662,6 +708,28 @@ row_stack = _vstack
 moveaxis = _movedim
 swapdims = _transpose
 split_with_sizes = _split
+conj = real
+conj_physical = real
+conj_physical_ = real
+resolve_conj = real
+resolve_neg = real
+arccos_ = Tensor.arccos_
+arccosh_ = Tensor.arccosh_
+arcsin_ = Tensor.arcsin_
+arcsinh_ = Tensor.arcsinh_
+arctan_ = Tensor.arctan_
+arctanh_ = Tensor.arctanh_
+clip_ = Tensor.clip_
+detach_ = Tensor.detach_
+fill_ = Tensor.fill_
+fix_ = Tensor.fix_
+gcd_ = gcd
+i0_ = Tensor.i0_
+lcm_ = lcm
+negative_ = Tensor.negative_
+xlogy_ = Tensor.xlogy_
+zero_ = Tensor.zero_
+set_anomaly_enabled = _set_detect_anomaly
 Size = tuple
 contiguous_format: _str
 preserve_format: _str

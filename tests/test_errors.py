@@ -33,7 +33,7 @@ def F(name):
 # What takes no tensor first: functions, files, sizes, texts.
 FIRST_IS_NO_TENSOR = {"cond", "while_loop", "scan", "load", "save", "compile", "vmap", "from_dlpack", "custom_op", "broadcast_shapes", "einsum",
                       "tril_indices", "triu_indices", "empty_strided", "set_cache_limit", "arange", "frombuffer", "can_cast", "promote_types",
-                      "result_type", "scalar_tensor"}
+                      "result_type", "scalar_tensor", "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"}
 
 
 def functions_of_tensors():

@@ -38,7 +38,8 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """In place: input * 2 ** other."""
-    return input.mul_(_power_of_two(input, other))
+    power = _power_of_two(input, other)
+    return input.mul_(power)
 
 
 def positive(input: Tensor) -> Tensor:
@@ -124,7 +125,12 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
 
 def real(input: Tensor) -> Tensor:
     """input: all tensors are real."""
-    return input
+    return need_tensor(input, "real")
+
+
+def fill(input: Tensor, value: Tensor | float) -> Tensor:
+    """A tensor like input with value, a number or a tensor of 0 dimensions, in every element."""
+    return need_tensor(input, "fill").clone().fill_(value)
 
 
 def isreal(input: Tensor) -> Tensor:
@@ -266,7 +272,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 
 
 __all__ = [
-    "allclose", "angle", "clamp_max_", "clamp_min_", "dist", "fill_diagonal_", "float_power", "frexp", "gcd", "gradient", "isreal",
+    "allclose", "angle", "clamp_max_", "clamp_min_", "dist", "fill", "fill_diagonal_", "float_power", "frexp", "gcd", "gradient", "isreal",
     "lcm", "ldexp", "ldexp_", "multigammaln", "positive", "real", "renorm", "rsub", "sum_to_size",
     "unravel_index",
 ]
