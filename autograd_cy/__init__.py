@@ -16,8 +16,8 @@ from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
 from .engine.choose import (
-    add, clamp, clamp_, clamp_max, clamp_min, isclose, logit, logit_, masked_fill, nan_to_num, nan_to_num_, polygamma, prelu, round, round_,
-    sub, where,
+    add, celu, clamp, clamp_, clamp_max, clamp_min, isclose, logit, logit_, masked_fill, nan_to_num, nan_to_num_, polygamma, prelu, round,
+    round_, sub, where,
 )
 from .engine.composed import (
     allclose, angle, clamp_max_, clamp_min_, dist, fill, float_power, frexp, gcd, gradient, isreal, lcm, ldexp, ldexp_, positive, real,

@@ -94,6 +94,9 @@ CALLS = {
         F.l1_loss(x, a); F.smooth_l1_loss(x, a); F.cross_entropy(x, classes); F.nll_loss(x, classes); F.binary_cross_entropy(x, a);
         F.binary_cross_entropy_with_logits(x, a); F.kl_div(x, a, reduction='batchmean');
         F.scaled_dot_product_attention(batch, batch, batch); F.unfold(image, 3)""",
+    "creation": """
+        lib.zeros(4, 4); lib.ones((4, 4)); lib.full((4, 4), 1.); lib.arange(4); lib.linspace(0, 1, 4); lib.eye(4); lib.zeros_like(x);
+        lib.rand(4, 4); lib.randn(4, 4); lib.tensor([1., 2.]); lib.tril_indices(4, 4)""",
     "backward": """
         x; (x * a); lib.cat([x, a]); lib.stack([x, y]); x.chunk(2)[0]; x[1:3, ::2]; lib.where(mask, x, 0.); x[three];
         x.gather(1, places44); F.embedding(places, table); F.pad(x, (1, 1)); x.softmax(1); x.std(); x.norm();

@@ -16,9 +16,9 @@ from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.node cimport EDGE_WORDS, Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, contiguous_of, read_operand, write_number
-from autograd_cy.engine.record cimport wants_grad
+from autograd_cy.engine.record cimport made_of, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport copy_block, made, made_of, narrowed, reshape_to, transposed
+from autograd_cy.engine.shape cimport copy_block, made, narrowed, reshape_to, transposed
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import ShapeError, worded

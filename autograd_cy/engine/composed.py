@@ -219,7 +219,8 @@ def _differences(f, spacing, edge_order):
 
 def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     """The index in each dimension of places counted in row-major order. Raises ValueError for places that are outside of shape."""
-    need_tensor(indices, "unravel_index")
+    if need_tensor(indices, "unravel_index").is_floating_point() or indices.dtype is bool_:
+        raise TypeError(f"unravel_index: expected indices of an integer dtype, got {indices.dtype.name}")
     found = []
     for size in reversed([shape] if isinstance(shape, int) else list(shape)):
         found.append(indices % size)

@@ -9,9 +9,11 @@ from ..array.errors import ArgumentError, DTypeError, ShapeError
 from . import elementwise, reduce
 from .arguments import need_tensor
 from .creation import eye, full, zeros, zeros_code
-from .decompositions import eigh, eigvalsh, least_squares, lu_factor, permutation_matrix, svd, svdvals
+from .decompositions import broadcast_sizes, least_squares, lu_factor, permutation_matrix
 from .gradients import FUNCTIONS
-from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
+from .linear_algebra import (
+    band, eigh, eigvalsh, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular, svd, svdvals,
+)
 from .modes import no_grad
 from .products import matmul
 from .choose import where
@@ -227,7 +229,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     nothing = zeros_code((0,), LU_data.dtype.code)
     p, lower, upper = nothing, nothing, nothing
     if unpack_pivots:
-        if LU_pivots.dtype.name != "int32":
+        if need_tensor(LU_pivots, "lu_unpack").dtype.name != "int32":
             raise RuntimeError(f"lu_unpack: expected LU_pivots of dtype int32, got {LU_pivots.dtype.name}")
         if LU_pivots.shape != (*LU_data.shape[:-2], k):
             raise ShapeError(f"lu_unpack: LU of shape {LU_data.shape} and pivots of shape {LU_pivots.shape} do not fit")

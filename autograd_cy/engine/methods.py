@@ -39,7 +39,7 @@ def div_(input, other, *, rounding_mode=None):
     """In place: a / b; rounding_mode "floor" or "trunc" rounds the quotient."""
     if rounding_mode is None:
         return elementwise.div_(input, other)
-    return copies.copy_(input, div(input, other, rounding_mode=rounding_mode))
+    return copies.store_(input, div(input, other, rounding_mode=rounding_mode), "div_")
 
 
 # ---- in place, filled
@@ -215,9 +215,8 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
 def _in_place(function, name):
     """The form in place of a function that has no loop for it; the result is written in the tensor's own dtype."""
     def in_place(self, *args, **options):
-        has_gradient = need_tensor(self, name + "_").requires_grad
-        before = shape.clone(self) if has_gradient else self       # its gradient may need what is overwritten
-        return copies.copy_(self, function(before, *args, **options))
+        before = indexing.kept_values(need_tensor(self, name + "_"), (*args, *options.values()))
+        return copies.store_(self, function(before, *args, **options), name + "_")
     in_place.__name__ = in_place.__qualname__ = name + "_"
     in_place.__doc__, in_place.__wrapped__ = f"In place: {name}.", function
     return in_place
@@ -276,7 +275,7 @@ FUNCTIONS.update({
     "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
-    "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
+    "powers": named_products.powers, "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: _linear(name) for name in (
     "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd")})

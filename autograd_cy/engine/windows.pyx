@@ -23,9 +23,9 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport AS_STRIDED, REPLACE_STRIDED, Edge, Node, node_with_ints, remember_line
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, copy_into, copy_of
-from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
+from autograd_cy.engine.record cimport any_wants_grad, made_of, record, set_edge, set_history, view_of, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number
-from autograd_cy.engine.shape cimport copied_as_clone, copy_block, fill_one, made_of, view_of, zeros_of
+from autograd_cy.engine.shape cimport copied_as_clone, copy_block, fill_one, zeros_of
 from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport Array, K
