@@ -23,7 +23,7 @@ class _Inplace(Module):
             self.inplace = True
 
     def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+        return ", ".join(filter(None, (super().extra_repr(), "inplace=True" if self.inplace else "")))
 
 
 class ReLU(_Inplace):
@@ -66,8 +66,7 @@ class LeakyReLU(_Inplace):
     def forward(self, input):
         return F.leaky_relu(input, self.negative_slope)
 
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "negative_slope"
 
 
 class ELU(_Inplace):
@@ -80,8 +79,7 @@ class ELU(_Inplace):
     def forward(self, input):
         return F.elu(input, self.alpha)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "alpha"
 
 
 class RReLU(_Inplace):
@@ -94,8 +92,7 @@ class RReLU(_Inplace):
     def forward(self, input):
         return F.rrelu(input, self.lower, self.upper, self.training)
 
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "lower upper"
 
 
 class ReLU6(_Inplace):
@@ -150,8 +147,7 @@ class CELU(_Inplace):
     def forward(self, input):
         return F.celu(input, self.alpha)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "alpha"
 
 
 class Hardtanh(_Inplace):
@@ -167,8 +163,7 @@ class Hardtanh(_Inplace):
     def forward(self, input):
         return F.hardtanh(input, self.min_val, self.max_val)
 
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "min_val max_val"
 
 
 class Threshold(_Inplace):
@@ -182,8 +177,7 @@ class Threshold(_Inplace):
     def forward(self, input):
         return F.threshold(input, self.threshold, self.value)
 
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "threshold value"
 
 
 class Hardshrink(Module):
@@ -231,8 +225,7 @@ class PReLU(Module):
     def forward(self, input):
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
+    _repr_names = "num_parameters"
 
 
 class GLU(Module):
@@ -245,8 +238,7 @@ class GLU(Module):
     def forward(self, input):
         return F.glu(input, self.dim)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    _repr_names = "dim"
 
 
 class GELU(Module):
@@ -261,8 +253,7 @@ class GELU(Module):
     def forward(self, input):
         return F.gelu(input, self.approximate)
 
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
+    _repr_names = "approximate"
 
 
 class Softplus(Module):
@@ -276,8 +267,7 @@ class Softplus(Module):
     def forward(self, input):
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
+    _repr_names = "beta threshold"
 
 
 class _AlongDim(Module):
@@ -290,8 +280,7 @@ class _AlongDim(Module):
                       "give dim=, nearly always dim=-1", stacklevel=3)
         return 0 if input.ndim in (0, 1, 3) else 1
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    _repr_names = "dim"
 
 
 class Softmax(_AlongDim):

@@ -15,8 +15,7 @@ class _Dropout(Module):
         self.p = p
         self.inplace = inplace
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+    _repr_names = "p inplace"
 
 
 class Dropout(_Dropout):

@@ -87,6 +87,7 @@ class Module(Hooked, metaclass=ModuleType):
     """
 
     training: bool = True
+    _repr_names: str = ""
     _buffer_names: Mapping[str, bool] = MappingProxyType({})     # name -> persistent
     _order: tuple = ()                                           # names of the attributes, in the order of their first assignment
     _none_names: frozenset = frozenset()                         # parameters registered as None
@@ -455,8 +456,8 @@ class Module(Hooked, metaclass=ModuleType):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What is printed between the brackets; layers override it."""
-        return ""
+        """What is printed between the brackets: "name=value" for the attributes in `_repr_names`; layers override it."""
+        return ", ".join([f"{name}={getattr(self, name)!r}" for name in self._repr_names.split()])
 
     def _shown(self):
         return [(name, repr(child)) for name, child in self._members() if isinstance(child, Module)]
