@@ -43,34 +43,16 @@ def from_call(*args, dtype=None):
     return creation.tensor(args[0], dtype=dtype)
 
 
-def FloatTensor(*args) -> Tensor:
-    """Tensor(*args) in float32: sizes, or data."""
-    return from_call(*args, dtype="float32")
+def _typed(name, dtype):
+    def make(*args):
+        return from_call(*args, dtype=dtype)
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"Tensor(*args) in {dtype}: sizes, or data."
+    return make
 
 
-def DoubleTensor(*args) -> Tensor:
-    """Tensor(*args) in float64: sizes, or data."""
-    return from_call(*args, dtype="float64")
-
-
-def LongTensor(*args) -> Tensor:
-    """Tensor(*args) in int64: sizes, or data."""
-    return from_call(*args, dtype="int64")
-
-
-def IntTensor(*args) -> Tensor:
-    """Tensor(*args) in int32: sizes, or data."""
-    return from_call(*args, dtype="int32")
-
-
-def ByteTensor(*args) -> Tensor:
-    """Tensor(*args) in uint8: sizes, or data."""
-    return from_call(*args, dtype="uint8")
-
-
-def BoolTensor(*args) -> Tensor:
-    """Tensor(*args) in bool: sizes, or data."""
-    return from_call(*args, dtype="bool")
+FloatTensor, DoubleTensor, LongTensor = _typed("FloatTensor", "float32"), _typed("DoubleTensor", "float64"), _typed("LongTensor", "int64")
+IntTensor, ByteTensor, BoolTensor = _typed("IntTensor", "int32"), _typed("ByteTensor", "uint8"), _typed("BoolTensor", "bool")
 
 
 def _new(name):

@@ -11,6 +11,12 @@ from . import functional as F
 from .module import Module
 from .parameter import Parameter
 
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",
+    "Mish", "PReLU", "ReLU", "ReLU6", "RReLU", "Sigmoid", "SiLU", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
+    "Tanh", "Tanhshrink", "Threshold",
+]
+
 
 class _Inplace(Module):
     """`inplace` is accepted for PyTorch's sake and has no effect: the result is a new tensor from the pool."""

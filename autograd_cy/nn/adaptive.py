@@ -15,15 +15,17 @@ from .functional import log_softmax
 from .linear import Linear
 from .module import Module
 
+__all__ = ["AdaptiveLogSoftmaxWithLoss"]
+
 _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """forward(input, target) gives (output, loss): the logarithm of each target's probability, and minus their mean (Grave et al., 2017).
+    """forward(input (N, in_features), target (N,)) gives (output, loss): the logarithm of each target's probability, and minus their mean
+    (Grave et al., 2017); or of a single input and target.
 
     Classes come in the order of their frequency: those below cutoffs[0] are the head's own, those from cutoffs[i] on share an output of the
-    head and are told apart by a cluster of in_features / div_value ** (i + 1) features. input (N, in_features), target (N,); or a single
-    one of both. ValueError for cutoffs that do not increase from 1 to n_classes - 1, RuntimeError for targets out of range.
+    head, and a cluster of in_features / div_value ** (i + 1) features tells them apart. RuntimeError for targets out of range.
     """
 
     def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False,

@@ -14,6 +14,8 @@ from ..engine.tensor import Tensor
 from .module import Module, _is_member
 from .parameter import Parameter
 
+__all__ = ["DataParallel", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
 
 class _Container(Module):
     """Holds its items in one dict; their names have no prefix of their own, as in PyTorch (`0.weight`)."""

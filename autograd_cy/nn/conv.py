@@ -11,6 +11,8 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Fold", "Unfold"]
+
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 

@@ -13,6 +13,8 @@ from .functional import bilinear
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Bilinear", "Flatten", "Identity", "Linear", "Unflatten"]
+
 
 class Identity(Module):
     """Returns its input; takes and ignores any constructor arguments."""

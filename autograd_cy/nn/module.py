@@ -18,6 +18,8 @@ from .calling import ModuleType, bind_generic, generic_call
 from .hooks import Hooked
 from .parameter import Buffer, Parameter
 
+__all__ = ["Module"]
+
 # Submodules and parameters are plain instance attributes: `self.fc1` costs one dictionary lookup, where a registry
 # behind `__getattr__` costs a failed lookup and a Python call more.  They are found by looking through the attributes in the
 # order of their assignment.

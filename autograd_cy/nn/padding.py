@@ -10,6 +10,11 @@ from autograd_cy.engine.tensor import Tensor
 
 from .module import Module
 
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d",
+    "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+]
+
 
 class _Padding(Module):
     """padding: a number for all sides, or (left, right, top, bottom, front, back), as many as there are dimensions."""

@@ -7,6 +7,8 @@ It adds no field to Tensor, so it costs nothing over a plain tensor.
 from autograd_cy.engine import creation
 from autograd_cy.engine.tensor import Tensor
 
+__all__ = ["Buffer", "Parameter"]
+
 
 class Parameter(Tensor):
     """A leaf tensor that `Module.parameters()` finds; requires_grad is True unless told otherwise.

@@ -16,6 +16,8 @@ from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
 
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
