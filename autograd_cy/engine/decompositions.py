@@ -21,7 +21,7 @@ def broadcast_sizes(x, y):
     """The common shape of two; None where there is none."""
     n = max(len(x), len(y))
     out = []
-    for p, q in zip((1,) * (n - len(x)) + tuple(x), (1,) * (n - len(y)) + tuple(y)):
+    for p, q in zip((1,) * (n - len(x)) + tuple(x), (1,) * (n - len(y)) + tuple(y), strict=True):
         if p != q and p != 1 and q != 1:
             return None
         out.append(q if p == 1 else p)
