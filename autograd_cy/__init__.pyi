@@ -416,7 +416,6 @@ from .engine.arrange import (
     fliplr as fliplr,
     flipud as flipud,
     hsplit as hsplit,
-    repeat_interleave as repeat_interleave,
     tril_indices as tril_indices,
     triu_indices as triu_indices,
     vsplit as vsplit,
@@ -444,6 +443,7 @@ from .engine.windows import (
 )
 from .engine.blocks import (
     flip as flip,
+    repeat_interleave as repeat_interleave,
     roll as roll,
     rot90 as rot90,
     tile as tile,
