@@ -35,10 +35,10 @@ from .engine.devices import (
 from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.function import custom_op
 from .engine.arrange import (
-    broadcast_shapes, cartesian_prod, combinations, diagflat, fliplr, flipud, repeat_interleave,
+    broadcast_shapes, cartesian_prod, combinations, diagflat, fliplr, flipud,
     dsplit, hsplit, tril_indices, triu_indices, vsplit,
 )
-from .engine.blocks import flip, roll, rot90, tile
+from .engine.blocks import flip, repeat_interleave, roll, rot90, tile
 from .engine.gather import gather, index_add, index_copy, index_fill, index_select, scatter, scatter_add, take_along_dim
 from .engine.hooks import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .engine.hooks import set_detect_anomaly as set_anomaly_enabled

@@ -166,7 +166,7 @@ from .graph.explain import explain_grad as explain_grad
 from .kernels.gemm import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from .engine.arrange import (
     broadcast_shapes as broadcast_shapes, cartesian_prod as cartesian_prod, combinations as combinations, diagflat as diagflat,
-    dsplit as dsplit, fliplr as fliplr, flipud as flipud, hsplit as hsplit, repeat_interleave as repeat_interleave,
+    dsplit as dsplit, fliplr as fliplr, flipud as flipud, hsplit as hsplit,
     tril_indices as tril_indices, triu_indices as triu_indices, vsplit as vsplit,
 )
 from .engine.windows import (
@@ -174,7 +174,7 @@ from .engine.windows import (
     diag_embed as diag_embed, tril as tril, triu as triu, as_strided as as_strided, diagonal as diagonal,
 )
 from .engine.blocks import (
-    flip as flip, roll as roll, rot90 as rot90, tile as tile,
+    flip as flip, repeat_interleave as repeat_interleave, roll as roll, rot90 as rot90, tile as tile,
 )
 from .engine.indexing import index_reduce as index_reduce, scatter_reduce as scatter_reduce
 # elementwise rows: begin (written by ops/stubs.py)

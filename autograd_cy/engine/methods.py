@@ -228,7 +228,7 @@ METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
 
 METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
-    blocks.repeat, blocks.tile, arrange.repeat_interleave, blocks.flip, arrange.fliplr, arrange.flipud, blocks.roll, blocks.rot90,
+    blocks.repeat, blocks.tile, blocks.repeat_interleave, blocks.flip, arrange.fliplr, arrange.flipud, blocks.roll, blocks.rot90,
     shape.ravel, joins.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, windows.diag, windows.diag_embed, arrange.diagflat,
     windows.diagonal_scatter, windows.select_scatter, windows.slice_scatter, windows.tril, windows.triu, arrange.tril_, arrange.triu_,
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,

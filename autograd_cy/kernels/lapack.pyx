@@ -406,7 +406,7 @@ cdef Py_ssize_t packed_factors(const Array* arrays, const Py_ssize_t* ints, cons
     cdef int m = <int> a.shape[a.ndim - 2], n = <int> a.shape[a.ndim - 1], code, dtype = a.dtype
     cdef Py_ssize_t i
     cdef char* own
-    if not fits(a) or not bound():
+    if not fits(a) or (m != n or n > SMALL) and not bound():
         return OUT_OF_MEMORY
     if m == 0 or n == 0:
         for i in range(batch_of(a, 2)):

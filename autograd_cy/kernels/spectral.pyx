@@ -419,6 +419,61 @@ cdef bint svd_of_small(const Array* arrays, Py_ssize_t i, int m, int n) noexcept
     return True
 
 
+cdef Py_ssize_t pseudoinverse(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """A (m, n), optional: its pseudoinverse (n, m), its rank (int64). numbers: atol, rtol."""
+    cdef const Array* a = &arrays[0]
+    cdef int dtype = a.dtype, m = <int> a.shape[a.ndim - 2], n = <int> a.shape[a.ndim - 1], k = min(m, n), j, rank
+    cdef Py_ssize_t i, t, item = itemsize_of(dtype), count = batch_of(a, 2), status
+    cdef Py_ssize_t shapes[9]
+    cdef Py_ssize_t strides[9]
+    cdef Array parts[4]                                     # A, and S, U, Vh, of which this routine has the memory
+    cdef char* vh
+    cdef double s, most
+    if not fits(a) or needs_blas(dtype, n, m, k) and not with_blas():
+        return OUT_OF_MEMORY
+    shapes[:] = [count, k, 0, count, m, k, count, k, n]
+    strides[:] = [k, 1, 0, <Py_ssize_t> m * k, k, 1, <Py_ssize_t> k * n, n, 1]
+    parts[0] = a[0]
+    parts[1].data = <char*> malloc(count * k * (1 + <Py_ssize_t> m + n) * item + 1)
+    if parts[1].data == NULL:
+        return OUT_OF_MEMORY
+    parts[2].data = parts[1].data + count * k * item
+    parts[3].data = parts[2].data + count * m * k * item
+    for j in range(1, 4):
+        parts[j].dtype, parts[j].ndim, parts[j].shape, parts[j].strides = dtype, 2 if j == 1 else 3, &shapes[3 * j - 3], &strides[3 * j - 3]
+    vh = parts[3].data
+    if arrays[1].data == NULL:
+        parts[2].data = parts[3].data = NULL
+    status = svd(parts, NULL, NULL)
+    for i in range(count if status == -1 else 0):
+        rank, most = 0, 0
+        for j in range(k):
+            t = i * k + j
+            s = (<float*> parts[1].data)[t] if dtype == FLOAT32 else (<double*> parts[1].data)[t]
+            if j == 0:
+                most = max(numbers[0], numbers[1] * s)
+            if s > most:
+                rank += 1
+            if arrays[1].data != NULL:
+                scale(dtype, n, 1 / s if s > most else 0, vh + (i * k + j) * n * item)
+        if arrays[2].data != NULL:
+            (<long long*> arrays[2].data)[i] = rank
+        if arrays[1].data != NULL and k:
+            gemm_run(dtype, True, True, 1, n, m, k, vh + i * k * n * item, n, 0, parts[2].data + i * m * k * item, k, 0,
+                     item_of(&arrays[1], 2, i), m, 0)
+    free(parts[1].data)
+    return status
+
+
+cdef void scale(int dtype, Py_ssize_t n, double f, char* x) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if dtype == FLOAT32:
+            (<float*> x)[i] *= <float> f
+        else:
+            (<double*> x)[i] *= f
+
+
 cdef double precision(const Array* a) noexcept nogil:
     """Up to which parts of a whole count as 0: well below the rounding of results."""
     return 1e-9 if a.dtype == FLOAT32 else 1.1e-16
@@ -548,6 +603,34 @@ cdef Py_ssize_t eigh(const Array* arrays, const Py_ssize_t* ints, const double* 
     return status
 
 
+cdef bint lstsq_of_small(const Array* arrays, Py_ssize_t i, int m, int n, int k, bint pivoting, double rcond) noexcept nogil:
+    """Where A has full rank beyond doubt."""
+    cdef double c[SMALL * SMALL]
+    cdef double x[SMALL * SMALL]
+    cdef double y[SMALL * SMALL]
+    cdef double tau[SMALL]
+    cdef double least
+    cdef int places[SMALL]
+    cdef int j, p, t
+    if m < n or not load_small(&arrays[1], i, False, x) or not load_small(arrays, i, False, c):
+        return False
+    small_qr(m, n, c, tau, places)
+    least = fabs(c[n * m - m + n - 1])
+    if least <= rcond * n * fabs(c[0]) * (1 << n) if pivoting else least == 0:      # bounds of singular values by the diagonal of R
+        return False
+    for j in range(n):
+        reflect(m - j, k, c + j * m + j, tau[j], x + j, m)
+    for t in range(k):
+        for j in range(n - 1, -1, -1):
+            x[t * m + j] /= c[j * m + j]
+            for p in range(j):
+                x[t * m + p] -= c[j * m + p] * x[t * m + j]
+            y[t * n + places[j]] = x[t * m + j]
+    store(&arrays[2], i, 2, False, y)
+    (<long long*> arrays[3].data)[i] = n
+    return True
+
+
 cdef Py_ssize_t lstsq(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """A (m, n), b (m, k), x (n, k), rank (int64); singular values (for gelsd). ints: driver: 0 gels, 1 gelsy, 2 gelsd. numbers: rcond."""
     cdef const Array* a = &arrays[0]
@@ -565,13 +648,20 @@ cdef Py_ssize_t lstsq(const Array* arrays, const Py_ssize_t* ints, const double*
     cdef double rcond_d = numbers[0]
     cdef void* rcond = &rcond_f if dtype == FLOAT32 else <void*> &rcond_d
     cdef char trans = b"N"
-    if not fits(a) or not fits(b) or not bound():
+    if not fits(a) or not fits(b):
         return OUT_OF_MEMORY
     if m == 0 or n == 0 or k == 0:
         for i in range(batch_of(a, 2)):
             fill(dtype, <Py_ssize_t> n * k, item_of(&arrays[2], 2, i), 0)
             (<long long*> arrays[3].data)[i] = 0
         return -1
+    for i in range(batch_of(a, 2)):
+        if ints[0] == 2 or not lstsq_of_small(arrays, i, m, n, k, ints[0] == 1, numbers[0]):
+            break
+    else:
+        return -1
+    if not bound():
+        return OUT_OF_MEMORY
     if ints[0] == 0:
         (<Gels> api[dtype][GELS])(&trans, &m, &n, &k, NULL, &m, NULL, &ldb, query, &size, &info)
     elif ints[0] == 1:
@@ -833,6 +923,7 @@ NO_CONVERGENCE = ("The algorithm failed to converge because the input matrix is 
 
 add_routine("spectral.qr", "rww", qr)
 add_routine("spectral.svd", "rwww", svd, failure("linalg.svd", NO_CONVERGENCE))
+add_routine("spectral.pseudoinverse", "rww", pseudoinverse, failure("linalg.svd", NO_CONVERGENCE))
 add_routine("spectral.eigh", "rww", eigh, failure("linalg.eigh", NO_CONVERGENCE))
 add_routine("spectral.lstsq", "rrwww", lstsq, failure("linalg.lstsq", (
     "The least squares solution could not be computed because the input matrix does not have full rank")))
