@@ -149,6 +149,30 @@ def test_devices():
     assert not torch.backends.mps.is_available() and torch.cuda.device_count() == 0
 
 
+MADE = [
+    "zeros(2, {})", "ones(2, {})", "empty(2, {})", "full((2,), 1, {})", "arange(3, {})", "linspace(0, 1, 3, {})", "logspace(0, 1, 3, {})", "eye(2, {})",
+    "tensor(1.0, {})", "tensor([1], {})", "as_tensor([1], {})", "asarray([1], {})", "scalar_tensor(1, {})", "empty_strided((2,), (1,), {})",
+    "rand(2, {})", "randn(2, {})", "randint(0, 3, (2,), {})", "randperm(3, {})", "normal(0.0, 1.0, (2,), {})", "hann_window(3, {})",
+    "tril_indices(2, 2, {})", "zeros_like(torch.ones(2), {})", "ones_like(torch.ones(2), {})", "empty_like(torch.ones(2), {})",
+    "full_like(torch.ones(2), 3, {})", "rand_like(torch.ones(2), {})", "randn_like(torch.ones(2), {})",
+    "randint_like(torch.ones(2), 3, {})", "ones(2).new_zeros(3, {})", "ones(2).new_full((2,), 1, {})", "ones(2).new_tensor(3, {})",
+    "Generator({})",
+    *(f"nn.{layer}, {{}})" for layer in (
+        "Linear(2, 3", "Bilinear(2, 2, 2", "Conv2d(1, 1, 1", "ConvTranspose1d(1, 1, 1", "BatchNorm1d(2", "InstanceNorm2d(2, affine=True",
+        "LayerNorm(2", "GroupNorm(1, 2", "RMSNorm(2", "LSTM(2, 2", "GRU(2, 2", "RNN(2, 2", "LSTMCell(2, 2", "GRUCell(2, 2", "RNNCell(2, 2",
+        "Embedding(2, 2", "EmbeddingBag(2, 2", "MultiheadAttention(4, 2", "TransformerEncoderLayer(4, 2, 4", "TransformerDecoderLayer(4, 2, 4",
+        "Transformer(4, 2, 1, 1, 4", "PReLU(1", "LazyLinear(2")),
+    "nn.Transformer.generate_square_subsequent_mask(3, {})"]
+
+
+@pytest.mark.parametrize("call", MADE)
+def test_devices_where_something_is_made(call):
+    for device in (None, "cpu", torch.device("cpu")):
+        eval("torch." + call.format("device=device"), {"torch": torch, "device": device})
+    with pytest.raises(RuntimeError, match="CPU"):
+        eval("torch." + call.format("device='cuda'"), {"torch": torch})
+
+
 def test_constructors_of_older_scripts():
     assert torch.Tensor(2, 3).shape == (2, 3) and torch.Tensor().shape == (0,) and torch.LongTensor(np.arange(3)).dtype == torch.int64
     assert torch.Tensor([1, 2]).tolist() == [1.0, 2.0] and torch.Tensor([1, 2]).dtype == torch.float32

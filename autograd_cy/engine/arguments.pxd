@@ -16,6 +16,8 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1
 cdef int plain_ints(PyObject** args, Py_ssize_t n, Py_ssize_t* ints) noexcept
 cdef object sizes_from(tuple args)
 cpdef Tensor need_tensor(object x, str name)
+# `device=` where tensors are made: RuntimeError for any but the CPU.
+cpdef int on_cpu(object device) except -1
 
 # Let f(x, *ints) be called without packing a tuple: `make` gives the result, or None where f is to say what is wrong.
 ctypedef object (*Maker)(Tensor x, int n, Py_ssize_t* ints)

@@ -10,6 +10,8 @@ from autograd_cy.array.dtype cimport MAX_NDIM
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators
 
 from autograd_cy.array.errors import ShapeError, worded
+from autograd_cy.engine.devices import CPU
+from autograd_cy.engine.devices import device as only_cpu
 
 
 cdef extern from *:
@@ -119,6 +121,12 @@ cdef object sizes_from(tuple args):
     if len(args) == 1 and not isinstance(args[0], int) and hasattr(args[0], "__len__") and not isinstance(args[0], Tensor):
         return args[0]
     return args
+
+
+cpdef int on_cpu(object device) except -1:
+    if device is not None and device is not CPU:
+        only_cpu(device)
+    return 0
 
 
 cpdef Tensor need_tensor(object x, str name):

@@ -169,7 +169,7 @@ def _triangle_indices(name, triangle):
     def function(row, col, offset=0, *, dtype=int64, device=None):
         if row < 0 or col < 0:
             raise RuntimeError(f"{name}: row and col must not be negative, got {row} and {col}")
-        return nonzero(triangle(creation.ones(row, col, dtype=boolean), offset)).t().contiguous().to(dtype)
+        return nonzero(triangle(creation.ones(row, col, dtype=boolean, device=device), offset)).t().contiguous().to(dtype)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Rows and columns of what {name[:4]} keeps of a (row, col) matrix, as a (2, n) tensor."
     return function
