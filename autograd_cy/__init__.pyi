@@ -363,7 +363,6 @@ from .engine.joins import vstack as _vstack
 
 from .engine.arrange import (
     broadcast_shapes as broadcast_shapes,
-    cartesian_prod as cartesian_prod,
     combinations as combinations,
     diagflat as diagflat,
     dsplit as dsplit,
@@ -379,6 +378,7 @@ from .engine.joins import (
     atleast_2d as atleast_2d,
     atleast_3d as atleast_3d,
     broadcast_tensors as broadcast_tensors,
+    cartesian_prod as cartesian_prod,
     column_stack as column_stack,
     dstack as dstack,
     hstack as hstack,
