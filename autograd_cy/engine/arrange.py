@@ -4,17 +4,17 @@ Relies on shape, blocks, windows, joins and creation; every function is a few of
 methods of most, the package's front functions.
 """
 
-import itertools
 from operator import index as as_int
 
 import numpy as np
 
+from ..array.dtypes import bool as boolean
 from ..array.dtypes import int64
 from . import blocks, creation, joins, shape, windows
 from .arguments import need_tensor
 from .copies import show_as
 from .gather import index_select
-from .rows import planned
+from .index import choices, nonzero
 from .tensor import Tensor
 
 
@@ -43,7 +43,8 @@ def _sizes(args):
 def repeat_interleave_by(input, repeats, dim, output_size):
     """repeat_interleave by what is no plain integer."""
     if repeats is None:
-        return repeat_interleave_by(creation.arange(need_tensor(input, "repeat_interleave").shape[0]), input, 0, output_size)
+        places = creation.arange(need_tensor(input, "repeat_interleave").shape[0], dtype=input.dtype)
+        return repeat_interleave_by(places, input, 0, output_size)
     if dim is None:
         input, dim = shape.reshape(input, -1), 0
     axis = _axis(dim, input.ndim, "repeat_interleave")
@@ -105,20 +106,7 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"combinations: expected a number that is not negative, got {r}")
     if r == 0:
         return creation.empty(0, dtype=input.dtype)
-    n = input.shape[0]
-    places = planned(_few_chosen, n, r, with_replacement) if r <= 4 and n <= 16 else _chosen(n, r, with_replacement)
-    return shape.reshape(index_select(input, 0, creation.tensor(places, dtype=int64)), (len(places) // r, r))
-
-
-def _few_chosen(n, r, with_replacement):
-    """In a list, which becomes a tensor sooner than an array."""
-    return _chosen(n, r, with_replacement).tolist()
-
-
-def _chosen(n, r, with_replacement):
-    """The places of all choices of r from n, one after the other."""
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    return np.array(list(choose(range(n), r)), np.int64).reshape(-1)
+    return choices(input, r, with_replacement)
 
 
 # ---- cut
@@ -166,17 +154,17 @@ def triu_(self, diagonal=0):
     return self.copy_(windows.triu(self, diagonal))
 
 
-def _triangle_indices(name, indices):
-    def function(row, col, offset=0, *, dtype="int64", device=None):
+def _triangle_indices(name, triangle):
+    def function(row, col, offset=0, *, dtype=int64, device=None):
         if row < 0 or col < 0:
             raise RuntimeError(f"{name}: row and col must not be negative, got {row} and {col}")
-        return creation.tensor(np.array(indices(row, offset, col)).reshape(2, -1), dtype=dtype)
+        return nonzero(triangle(creation.ones(row, col, dtype=boolean), offset)).t().contiguous().to(dtype)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Rows and columns of what {name[:4]} keeps of a (row, col) matrix, as a (2, n) tensor."
     return function
 
 
-tril_indices, triu_indices = _triangle_indices("tril_indices", np.tril_indices), _triangle_indices("triu_indices", np.triu_indices)
+tril_indices, triu_indices = _triangle_indices("tril_indices", windows.tril), _triangle_indices("triu_indices", windows.triu)
 
 
 # ---- the tensor itself seen otherwise

@@ -12,11 +12,11 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
     CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand,
-    layout_permute, layout_strided, same_shape, shape_tuple, strides_of,
+    layout_permute, layout_scalar, layout_strided, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.arguments cimport need_tensor, read_shape
 from autograd_cy.engine.gradients cimport backwards
-from autograd_cy.engine.index_parts cimport A_MASK, Choice, block_of, column, items_of, offsets_of, true_places, understand
+from autograd_cy.engine.index_parts cimport A_MASK, Choice, block_of, choice_places, column, items_of, offsets_of, true_places, understand
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
@@ -220,6 +220,13 @@ cdef int index_backward(Node node, PyObject** grads, PyObject** result) except -
 
 
 backwards[INDEX] = index_backward
+
+
+def choices(Tensor x, Py_ssize_t r, bint again):
+    """All choices of r elements of a vector, or, again, with repetition, in order, as rows."""
+    cdef Plan plan = Plan()
+    plan.offsets, plan.unit, plan.count, plan.block = choice_places(x.layout.dims[0], r, again), 1, x.layout.dims[0], layout_scalar()
+    return recorded(INDEX, x, by_plan(x, plan), (plan,))
 
 
 def put_number(Tensor x, Plan plan):

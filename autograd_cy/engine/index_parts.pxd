@@ -27,4 +27,6 @@ cdef Py_ssize_t block_of(Choice* c, int ndim, const Py_ssize_t* strides, Py_ssiz
 cdef object items_of(object index, str name, bint* arrays)
 cdef Tensor true_places(Tensor x, bint flat, str what)
 cdef Tensor column(Tensor rows, int i)
+# The places of all choices of r from n, or, again, with repetition, in order, as rows.
+cdef Tensor choice_places(Py_ssize_t n, Py_ssize_t r, bint again)
 cdef str A_MASK

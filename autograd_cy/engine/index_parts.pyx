@@ -9,6 +9,7 @@ import numpy as np
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
@@ -17,6 +18,7 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, converted
+from autograd_cy.engine.shape cimport made
 from autograd_cy.engine.slices cimport unpack_slice
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape
@@ -121,8 +123,8 @@ cdef object normalised(object item, str name):
         return item
     if isinstance(item, Tensor):
         return checked_array(item, True, name)
-    if type(item) is list and (made := integers(item)) is not None:
-        return made
+    if type(item) is list and (found := integers(item)) is not None:
+        return found
     if isinstance(item, (bool, np.bool_)):
         return tensor(bool(item))
     if isinstance(item, np.integer):
@@ -187,6 +189,37 @@ cdef Tensor column(Tensor rows, int i):
     """A column of a matrix, contiguous."""
     return own(contiguous_of(own(tensor_alias(rows, layout_strided(1, rows.layout.dims, strides_of(rows.layout)),
                                               rows.data + i * itemsize_of(rows.dtype_)))))
+
+
+cdef Tensor choice_places(Py_ssize_t n, Py_ssize_t r, bint again):
+    """Of all choices of r from n, or, again, with repetition, in order, as rows."""
+    cdef Py_ssize_t others = n - 1 if again else n - r, count = others >= 0, j, k, _
+    cdef double size = r
+    cdef Py_ssize_t shape[2]
+    cdef Tensor places
+    cdef Py_ssize_t* row
+    for k in range(1, min(r, others) + 1):        # (others + r) over r, or over others
+        size = size * (max(r, others) + k) / k
+        if size > 1e12:
+            break
+        count = count * (max(r, others) + k) // k
+    if size > 1e12:
+        raise worded(MemoryError, "combinations: too many choices of {} of {} elements", r, n)
+    shape[0], shape[1] = count, r
+    places = made(2, shape, INT64)
+    row = <Py_ssize_t*> places.data
+    for j in range(r if count else 0):
+        row[j] = 0 if again else j
+    for _ in range(1, count):
+        memcpy(row + r, row, r * sizeof(Py_ssize_t))
+        row += r
+        j = r - 1
+        while row[j] == (n - 1 if again else n - r + j):
+            j -= 1
+        row[j] += 1
+        for k in range(j + 1, r):
+            row[k] = row[k - 1] + (not again)
+    return places
 
 
 cdef str A_MASK = "an index by a mask, whose result has as many elements as the mask is true"
@@ -295,11 +328,11 @@ cdef object items_of(object index, str name, bint* arrays):
         if is_tensor(item) and (<Tensor> item).dtype_ == INT64 and (<Tensor> item).layout.ndim:
             arrays[0] = True
         elif not is_basic(<object> item):
-            made = normalised(<object> item, name)
-            if <PyObject*> made != item:
+            part = normalised(<object> item, name)
+            if <PyObject*> part != item:
                 changed = list(items) if changed is None else changed
-                changed[i] = made
-            arrays[0] |= isinstance(made, Tensor)
+                changed[i] = part
+            arrays[0] |= isinstance(part, Tensor)
         dots += item == <PyObject*> Ellipsis
     if dots > 1:
         raise worded(IndexError, "{}: an index has at most one Ellipsis", name)

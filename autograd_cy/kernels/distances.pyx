@@ -1,4 +1,5 @@
-# Distances between rows: the p-norms of all differences between two lots of rows, or between the pairs of one, and their gradients.
+# Distances between rows: the p-norms of all differences between two lots of rows, or between the pairs of one, and their gradients;
+# covariances of a few rows.
 #
 # Relies on table. engine/named_products runs them, as routines: no array of all differences is made.
 
@@ -6,6 +7,7 @@ from libc.math cimport INFINITY, fabs, pow, sqrt
 from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport FLOAT32, itemsize_of, real
+from autograd_cy.kernels.lines cimport number_at, put_number_at
 from autograd_cy.kernels.table cimport Array, add_routine
 
 
@@ -24,6 +26,7 @@ cdef double farthest(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
 
 cdef enum:
     LANES = 16                # sums side by side, for vectors (a literal where a loop steps by it)
+    FEW_NUMBERS = 512         # as in engine/distances
 
 
 cdef double row_sum(const real* a, const real* b, Py_ssize_t n, bint squares) noexcept nogil:
@@ -159,5 +162,40 @@ cdef Py_ssize_t distances_back(const Array* arrays, const Py_ssize_t* ints, cons
     return -1
 
 
+cdef Py_ssize_t covariance(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """Of the rows of x, of at most FEW_NUMBERS elements: divided by a number, or, ints, of rows of length 1. Contiguous."""
+    cdef double z[FEW_NUMBERS]
+    cdef double* row = z
+    cdef double s, most
+    cdef Py_ssize_t m = arrays[1].shape[0], n = arrays[1].shape[1], i, j, k
+    for i in range(m):
+        s = most = 0
+        for k in range(n):
+            row[k] = number_at(&arrays[1], i * n + k)
+            s += row[k]
+        s /= n
+        for k in range(n):
+            row[k] -= s
+            most = max(most, fabs(row[k]))
+        if ints[0]:
+            s = 0
+            for k in range(n):                    # first by the largest: no overflow
+                row[k] /= most
+                s += row[k] * row[k]
+            s = sqrt(s)
+            for k in range(n):
+                row[k] /= s
+        for j in range(i + 1):
+            s = 0
+            for k in range(n):
+                s += row[k] * z[j * n + k]
+            s = max(min(s, 1.), -1.) if ints[0] else s / numbers[0]
+            put_number_at(&arrays[0], i * m + j, s)
+            put_number_at(&arrays[0], j * m + i, s)
+        row += n
+    return -1
+
+
+add_routine("distances.covariance", "wr", covariance)
 add_routine("distances.distances", "wrr", distances)
 add_routine("distances.back", "wwrrrr", distances_back)
