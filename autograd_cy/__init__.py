@@ -35,7 +35,7 @@ from .engine.devices import (
 from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.function import custom_op
 from .engine.arrange import (
-    broadcast_shapes, cartesian_prod, combinations, diagflat, fliplr, flipud,
+    broadcast_shapes, combinations, diagflat, fliplr, flipud,
     dsplit, hsplit, tril_indices, triu_indices, vsplit,
 )
 from .engine.blocks import flip, repeat_interleave, roll, rot90, tile
@@ -45,8 +45,8 @@ from .engine.hooks import set_detect_anomaly as set_anomaly_enabled
 from .engine.index import index_put, index_put_, masked_scatter, masked_select, nonzero, put, take
 from .engine.indexing import index_reduce, scatter_reduce
 from .engine.joins import (
-    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors, cat, chunk, column_stack, dstack, hstack, meshgrid, split, stack,
-    tensor_split, unbind, vstack,
+    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors, cartesian_prod, cat, chunk, column_stack, dstack, hstack, meshgrid, split,
+    stack, tensor_split, unbind, vstack,
 )
 from .engine.making import (
     BoolTensor, ByteTensor, DoubleTensor, FloatTensor, IntTensor, LongTensor,

@@ -93,7 +93,8 @@ from .engine.index import (
 )
 from .engine.joins import (
     block_diag as block_diag, cat as cat, chunk as chunk, split as split, stack as stack, unbind as unbind, atleast_1d as atleast_1d,
-    atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors, column_stack as column_stack,
+    atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors, cartesian_prod as cartesian_prod,
+    column_stack as column_stack,
     dstack as dstack, hstack as hstack, meshgrid as meshgrid, tensor_split as tensor_split, vstack as vstack,
 )
 from .engine.joins import cat as _cat, split as _split, vstack as _vstack
@@ -165,7 +166,7 @@ from .graph import (
 from .graph.explain import explain_grad as explain_grad
 from .kernels.gemm import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from .engine.arrange import (
-    broadcast_shapes as broadcast_shapes, cartesian_prod as cartesian_prod, combinations as combinations, diagflat as diagflat,
+    broadcast_shapes as broadcast_shapes, combinations as combinations, diagflat as diagflat,
     dsplit as dsplit, fliplr as fliplr, flipud as flipud, hsplit as hsplit,
     tril_indices as tril_indices, triu_indices as triu_indices, vsplit as vsplit,
 )

@@ -59,7 +59,6 @@ COMPOSED = {
     "unflatten",
     "tensor_split",
     "block_diag",
-    "meshgrid",
     "hstack",
     "column_stack",
     "t",

@@ -19,6 +19,8 @@ cpdef Tensor need_tensor(object x, str name)
 # `device=` where tensors are made: RuntimeError for any but the CPU.
 cpdef int on_cpu(object device) except -1
 
-# Let f(x, *ints) be called without packing a tuple: `make` gives the result, or None where f is to say what is wrong.
+# Let f(x, *ints) or f(*tensors) be called without packing a tuple: `make` or `join` (one of them is NULL) gives the result, or None where
+# f is to say what is wrong. Behind the n arguments of `join` are those of which `names`, a tuple or NULL, has the names.
 ctypedef object (*Maker)(Tensor x, int n, Py_ssize_t* ints)
-cdef int make_quick(object f, Maker make) except -1
+ctypedef object (*Joiner)(PyObject** given, Py_ssize_t n, PyObject* names)
+cdef int make_quick(object f, Maker make, Joiner join) except -1

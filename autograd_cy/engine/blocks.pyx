@@ -450,9 +450,9 @@ def pad(input, pad, str mode="constant", value=None):
     return clone(out) if out is x else out
 
 
-make_quick(flip, flipped)
-make_quick(repeat, copied_over)
-make_quick(tile, tiled)
+make_quick(flip, flipped, NULL)
+make_quick(repeat, copied_over, NULL)
+make_quick(tile, tiled, NULL)
 
 
 # ---- first derivatives, as the rules give them

@@ -371,10 +371,10 @@ def broadcast_to(input, size):
     return expand_to(input, size, "broadcast_to")
 
 
-make_quick(reshape, reshaped)
-make_quick(view, viewed)
-make_quick(permute, permuted)
-make_quick(expand, expanded)
+make_quick(reshape, reshaped, NULL)
+make_quick(view, viewed, NULL)
+make_quick(permute, permuted, NULL)
+make_quick(expand, expanded, NULL)
 
 
 def sum_to(x, shape):

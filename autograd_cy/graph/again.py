@@ -64,6 +64,7 @@ FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "p
 FORWARD |= {
     "select": shape.select, "narrow": shape.narrow, "unbind": lambda x, count, dim: joins.unbind(x, dim), "diagonal": windows.diagonal,
     "unfold": windows.unfold, "as_strided_back": windows.as_strided_back, "repeat": blocks.repeat, "border": blocks.bordered,
+    "grid": lambda x, sizes, dim: FUNCTIONS["expand"](x.reshape([n if i == dim else 1 for i, n in enumerate(sizes)]), sizes),
     "roll": lambda x, shifts: blocks.roll(x, shifts, range(len(shifts)) if len(shifts) == x.ndim else None),
     "block_diag": lambda *xs: joins.block_diag(*xs[:-1]),
     "repeat_interleave": lambda x, repeats, dim: blocks.repeat_interleave(x, repeats, None if dim < 0 else dim),
