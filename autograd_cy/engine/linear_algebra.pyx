@@ -485,7 +485,7 @@ def qr(A, mode="reduced"):
     cdef Tensor q = a
     cdef Tensor r
     cdef PyObject* arrays[3]
-    if type(mode) is not str or mode not in ("reduced", "complete", "r"):
+    if type(mode) is not str or mode != "reduced" and mode != "complete" and mode != "r":
         raise worded(ArgumentError, "linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {!r}", mode)
     k = m if mode == "complete" else min(m, last(a, 1))
     r = for_each(a, a.dtype_, k, last(a, 1))
