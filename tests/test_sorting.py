@@ -344,7 +344,7 @@ def test_errors(call, error, text):
         call()
 
 
-@pytest.mark.parametrize("dim", (0, 1))
+@pytest.mark.parametrize("dim", [0, 1])
 def test_areas_of_many_elements(dim):
     """More than one routine takes: by sums."""
     y, x = (np.random.default_rng(seed).normal(size=(70, 80)) for seed in (1, 2))
