@@ -156,6 +156,7 @@ UNARY = [  # public path, reference, domain, what differs
     ("square", np.square, "real", {}),
     ("sqrt", np.sqrt, "positive", {}),
     ("rsqrt", lambda x: 1 / np.sqrt(x), "positive", {}),
+    ("cbrt", np.cbrt, "away", {}),
     ("reciprocal", lambda x: 1 / x, "away", {}),
     ("exp", np.exp, "real", {}),
     ("expm1", np.expm1, "real", {}),
@@ -1436,6 +1437,18 @@ def _linear_points(x):
     return np.stack([np.stack([np.interp(at, np.arange(4), row) for row in rows]) for rows in x])
 
 
+def _bilinear(x, grid):
+    """x (N, C, H, W) at the places (x, y) of a grid; zeros around it."""
+    x = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    out = np.zeros((*x.shape[:2], *grid.shape[1:3]), x.dtype)
+    for n, i, j in np.ndindex(grid.shape[:3]):
+        at, up = [((g + 1) * (size - 2) + 1) / 2 for g, size in zip(grid[n, i, j], x.shape[:1:-1], strict=True)]
+        column, row = int(at), int(up)
+        for dy, dx in np.ndindex(2, 2):
+            out[n, :, i, j] += x[n, :, row + dy, column + dx] * abs(1 - dy - up + row) * abs(1 - dx - at + column)
+    return out
+
+
 def _normal(x, axes, w, b, eps=1e-5, centred=True):
     if centred:
         x = x - x.mean(axes, keepdims=True)
@@ -1455,6 +1468,8 @@ add("max_pool2d", public(F + "max_pool2d", kernel_size=2, stride=1, padding=1), 
 add("avg_pool2d", public(F + "avg_pool2d", kernel_size=3, stride=2, padding=1), lambda x: _windows(x, (3, 3), 2, 1).mean((-2, -1)), ((2, 2, 5, 4), "real"), op="average_windows")
 add("interpolate[linear]", public(F + "interpolate", size=7, mode="linear", align_corners=True), _linear_points, ((1, 2, 4), "real"), op="resample")
 add("interpolate[nearest]", public(F + "interpolate", scale_factor=2), lambda x: x.repeat(2, 2).repeat(2, 3), ((1, 2, 3, 2), "real"), op="resample")
+add("grid_sample", public(F + "grid_sample", align_corners=False), _bilinear, ((2, 3, 4, 3), "real"), ((2, 2, 3, 2), "unit"), op="sampled")
+add("grid_sample[volume]", lambda x, grid: ag.nn.functional.grid_sample(x.unsqueeze(2), ag.nn.functional.pad(grid.unsqueeze(1), (0, 1)), align_corners=False).squeeze(2), _bilinear, ((1, 3, 4, 3), "real"), ((1, 3, 3, 2), "unit"), op="sampled")
 add("layer_norm", lambda x, w, b: ag.nn.functional.layer_norm(x, (3, 4), w, b), lambda x, w, b: _normal(x, (1, 2), w, b), ((5, 3, 4), "real"), ((3, 4), "real"), ((3, 4), "real"), op="normalize_rows", tol=_NORMS)
 add("group_norm", lambda x, w, b: ag.nn.functional.group_norm(x, 2, w, b), lambda x, w, b: _normal(x.reshape(3, 2, 2, 3), (2, 3), w.reshape(2, 2, 1), b.reshape(2, 2, 1)).reshape(x.shape), ((3, 4, 3), "real"), ((4,), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
 add("rms_norm", lambda x, w: ag.nn.functional.rms_norm(x, (4,), w, 1e-3), lambda x, w: _normal(x, (1,), w, 0, 1e-3, False), ((5, 4), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)

@@ -145,6 +145,7 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("gelu_tanh at infinity", lambda x: ag.nn.functional.gelu(x, approximate="tanh"), [-INF, 0.0, INF], [0, 0.5, 1]),
     ("celu at 0", lambda x: ag.nn.functional.celu(x, 2.0), [0.0, 1.0, -INF], [1, 1, 0]),
     ("selu at 0", lambda x: ag.nn.functional.selu(x), [0.0, -INF], [1.0507009873554805 * 1.6732632423543772, 0]),
+    ("cbrt at 0", lambda x: ag.cbrt(x), [-0.0, 0.0, 8.0, -8.0, -INF], [INF, INF, 1 / 12, 1 / 12, 0]),
     ("sinc at 0 and infinity", lambda x: ag.sinc(x), [-INF, -0.0, 0.0, 1.0, INF], [0, 0, 0, -1, 0]),
     ("asinh", lambda x: ag.asinh(x), [-INF, 0.0, INF], [0, 1, 0]),
     ("acosh at 1", lambda x: ag.acosh(x), [1.0, 0.5, INF], [INF, NAN, 0]),

@@ -46,6 +46,8 @@ REACHED_BY = {
     "custom": "test_custom_functions.py",
     "convolution_weight": "convolution",
     "put_planes": "max_pool",
+    "sampled_input": "sampled",
+    "sampled_weight": "sampled",
     "take_planes": "max_pool",
     "average_windows_back": "average_windows",
     "resample_back": "resample",

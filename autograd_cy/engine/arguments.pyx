@@ -64,6 +64,10 @@ cdef bint truth(object value, str name) except -1:
 cdef int axis_of(object dim, int ndim, str name) except -1:
     """A dimension number, negative ones counted from the end; a 0-d tensor takes 0 and -1."""
     cdef Py_ssize_t axis = dim if PyLong_CheckExact(<PyObject*> dim) else integer(dim, "a dim", name)
+    return <int> axis if 0 <= axis < ndim else axis_at(axis, ndim, name)
+
+
+cdef int axis_at(Py_ssize_t axis, int ndim, str name) except -1:
     cdef int n = max(ndim, 1)
     if not -n <= axis < n:
         raise worded(IndexError, "{}: dim {} is out of range for a tensor of {} dimensions", name, axis, ndim)

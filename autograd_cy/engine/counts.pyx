@@ -16,9 +16,9 @@ from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_into, copy_of, promote
 from autograd_cy.engine.reduce cimport input_of
+from autograd_cy.engine.record cimport any_wants_grad, made_of, record
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.shape cimport expanded, made, made_of, reshape_to, zeros_of
+from autograd_cy.engine.shape cimport expanded, made, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport SUB, Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_MAX, REDUCE_MIN, escape
 

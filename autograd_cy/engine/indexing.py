@@ -11,6 +11,7 @@ from .gradients import FUNCTIONS
 from .index import index as index_rows
 from .index import index_winners
 from .modes import no_grad
+from .tensor import Tensor
 
 
 # ---- what was overwritten gets no gradient
@@ -32,14 +33,14 @@ def index_kept(g, plan):
 
 # ---- scatter_reduce
 
-def _kept_values(x):
-    """What a gradient rule may need of a tensor that is about to be overwritten: a copy."""
-    return shape.clone(x) if x.requires_grad else x
+def kept_values(x, others):
+    """What gradient rules may need of a tensor that is about to be overwritten: a copy, if it or one of the others has a gradient."""
+    return shape.clone(x) if any(isinstance(t, Tensor) and t.requires_grad for t in (x, *others)) else x
 
 
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
     """In place: scatter_reduce."""
-    return self.copy_(scatter_reduce(_kept_values(self), dim, index, src, reduce, include_self=include_self))
+    return self.copy_(scatter_reduce(kept_values(self, (src,)), dim, index, src, reduce, include_self=include_self))
 
 
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
@@ -53,7 +54,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In place: index_reduce."""
-    return self.copy_(index_reduce(_kept_values(self), dim, index, source, reduce, include_self=include_self))
+    return self.copy_(index_reduce(kept_values(self, (source,)), dim, index, source, reduce, include_self=include_self))
 
 
 def _counted(mask, x, index, dim):

@@ -17,7 +17,7 @@ from autograd_cy.engine.gradients cimport backwards, fit
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
 from autograd_cy.engine.operands cimport copy_elements, promote
-from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.record cimport record_ints, set_base, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport expanded, made, narrowed, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, operators, tensor_alias
@@ -34,6 +34,9 @@ cdef extern from "Python.h":
     char* PyBytes_AS_STRING(object o) noexcept
     bint PyIndex_Check(object o) noexcept
     PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
+    Py_ssize_t PySequence_Fast_GET_SIZE(PyObject* o) noexcept
+    bint PyTuple_CheckExact(PyObject* o) noexcept
+    bint PyList_CheckExact(PyObject* o) noexcept
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1         # NULL: what is too large is cut to what there is
 
 
@@ -80,19 +83,8 @@ cdef tuple tensors_of(object tensors, str name):
 
 
 cdef object recorded_join(int n, PyObject** parts, Tensor out, int row, int n_ints, const Py_ssize_t* ints):
-    cdef PyObject* node
-    cdef int i
-    for i in range(n):
-        if wants_grad(<Tensor> parts[i]):
-            break
-    else:
-        return out
-    if grad_enabled() and out.dtype_ <= FLOAT64:
-        node = node_with_ints(row, n, n_ints, ints)
-        for i in range(n):
-            set_edge(&(<Node> node).edges[i], <Tensor> parts[i])
-        remember_line(<Node> node)
-        set_history(<PyObject*> out, node, 0)
+    if out.dtype_ <= FLOAT64:
+        record_ints(<PyObject*> out, row, n, parts, n_ints, ints)
     return out
 
 
@@ -114,51 +106,81 @@ cdef extern from *:
         for (; n >= 4; n -= 4, to += 4, from += 4) memcpy(to, from, 4);
         for (; n > 0; n--) *to++ = *from++;
     }
+    /* m pieces of so many bytes, which lie one after the other, and then are `step` apart */
+    static void ag_pieces(Py_ssize_t m, Py_ssize_t bytes, char* to, Py_ssize_t step, const char* from) {
+        if (bytes == 4) for (; m > 0; m--, to += step, from += 4) memcpy(to, from, 4);
+        else if (bytes == 16) for (; m > 0; m--, to += step, from += 16) memcpy(to, from, 16);
+        else for (; m > 0; m--, to += step, from += bytes) ag_move(to, from, bytes);
+    }
     """
-    void ag_move(char* to, const char* source, Py_ssize_t n) noexcept
+    void ag_pieces(Py_ssize_t m, Py_ssize_t size, char* to, Py_ssize_t step, const char* source) noexcept
 
 cdef enum:
     PLAIN_PARTS = 32
     PLAIN_ELEMENTS = 1024
 
 
-cdef object joined_plainly(tuple given, object dim, bint stacks):
-    """cat or stack of a few small tensors that lie alike; None of others."""
-    cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
-    cdef Py_ssize_t n = len(given), outer = 1, axis, block, k, i
+cdef object joined_plainly(PyObject* given, object dim, bint stacks, int least):
+    """cat or stack of a few small tensors that lie alike, in a tuple or list; None of others. For cat as hstack and its like do it, `least`
+    is how many dimensions they ask for: tensors of one less are stacked."""
+    cdef PyObject* parts[PLAIN_PARTS]
+    cdef PyObject** items
+    cdef Py_ssize_t k, axis, n
+    cdef Layout* layout
+    if not PyTuple_CheckExact(given) and not PyList_CheckExact(given) or type(dim) is not int or recording():
+        return None
+    items, n, axis = PySequence_Fast_ITEMS(given), PySequence_Fast_GET_SIZE(given), dim
+    if not 0 < n <= PLAIN_PARTS or not is_tensor(items[0]):
+        return None
+    layout = (<Tensor> items[0]).layout
+    if least:
+        stacks = layout.ndim == least - 1
+        axis = min(axis, layout.ndim + stacks - 1)
+    if not 0 < layout.numel * n <= PLAIN_ELEMENTS or not layout.flags & CONTIGUOUS or layout.ndim + stacks > MAX_NDIM \
+            or layout.ndim < least - 1 or not -layout.ndim - stacks <= axis < layout.ndim + stacks:
+        return None
+    for k in range(n):
+        parts[k] = items[k]
+        if not is_tensor(parts[k]) or (<Tensor> parts[k]).layout != layout or (<Tensor> parts[k]).dtype_ != (<Tensor> parts[0]).dtype_:
+            return None
+    for k in range(n):                        # what runs from here on, the collector, say, may change a list
+        Py_INCREF(<object> parts[k])
+    try:
+        return joined_held(parts, <int> n, <int> (axis + layout.ndim + stacks if axis < 0 else axis), stacks)
+    finally:
+        for k in range(n):
+            Py_DECREF(<object> parts[k])
+
+
+cdef object joined_held(PyObject** parts, int n, int axis, bint stacks):
     cdef Layout* layout = (<Tensor> parts[0]).layout
-    cdef int dtype = (<Tensor> parts[0]).dtype_, ndim = layout.ndim + stacks
+    cdef int ndim = layout.ndim + stacks, i, k
+    cdef Py_ssize_t outer = 1, size = 1 if stacks else layout.dims[axis], block
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t ints[PLAIN_PARTS + 1]
-    cdef char* to
-    if type(dim) is not int or n > PLAIN_PARTS or not 0 < layout.numel * n <= PLAIN_ELEMENTS or not layout.flags & CONTIGUOUS \
-            or not 0 < ndim <= MAX_NDIM or recording():
-        return None
-    axis = dim
-    if not -ndim <= axis < ndim:
-        return None
-    axis += ndim if axis < 0 else 0
+    for i in range(axis):
+        shape[i] = layout.dims[i]
+        outer *= shape[i]
+    shape[axis] = n * size
+    block = size
+    for i in range(axis + 1, ndim):
+        shape[i] = layout.dims[i - stacks]
+        block *= shape[i]
+    cdef Tensor out = made(ndim, shape, (<Tensor> parts[0]).dtype_)
+    block *= itemsize_of(out.dtype_)
     for k in range(n):
-        if (<Tensor> parts[k]).layout != layout or (<Tensor> parts[k]).dtype_ != dtype:
-            return None
-        ints[k] = 0 if stacks else layout.dims[axis]
+        ag_pieces(outer, block, out.data + k * block, n * block, (<Tensor> parts[k]).data)
+        ints[k] = size
     ints[0 if stacks else n] = axis
-    for i in range(ndim):
-        shape[i] = layout.dims[i - (stacks and i > axis)] if i != axis else n if stacks else n * layout.dims[axis]
-        outer *= shape[i] if i < axis else 1
-    block = layout.numel // outer * itemsize_of(dtype)
-    cdef Tensor out = made(ndim, shape, dtype)
-    to = out.data
-    for i in range(outer):
-        for k in range(n):
-            ag_move(to, (<Tensor> parts[k]).data + i * block, block)
-            to += block
-    return recorded_join(<int> n, parts, out, STACK if stacks else CONCATENATE, 1 if stacks else <int> n + 1, ints)
+    return recorded_join(n, parts, out, STACK if stacks else CONCATENATE, 1 if stacks else n + 1, ints)
 
 
-cdef object joined(tuple given, object dim, str name):
-    plainly = joined_plainly(given, dim, False)
-    return joined_any(given, dim, name) if plainly is None else plainly
+cdef object joined(object given, object dim, str name, int least=0):
+    plainly = joined_plainly(<PyObject*> given, dim, False, least)
+    if plainly is not None:
+        return plainly
+    cdef tuple parts = with_dims(given, least, name)
+    return joined_any(parts, min(<int> dim, (<Tensor> parts[0]).layout.ndim - 1) if least else dim, name)
 
 
 cdef object joined_any(tuple given, object dim, str name):
@@ -211,12 +233,16 @@ cdef object joined_any(tuple given, object dim, str name):
 
 def cat(tensors, dim=0):
     """Tensors joined along `dim`; all other sizes must agree. dtypes are promoted."""
-    return joined(tensors_of(tensors, "cat"), dim, "cat")
+    return joined(tensors, dim, "cat")
 
 
 def stack(tensors, dim=0):
     """Tensors of one shape joined along a new dimension."""
-    cdef tuple given = tensors_of(tensors, "stack")
+    plainly = joined_plainly(<PyObject*> tensors, dim, True, 0)
+    return stacked_any(tensors_of(tensors, "stack"), dim) if plainly is None else plainly
+
+
+cdef object stacked_any(tuple given, object dim):
     cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
     cdef Layout* first = (<Tensor> parts[0]).layout
     cdef Tensor part, out
@@ -224,9 +250,6 @@ def stack(tensors, dim=0):
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = first.ndim, n = <int> len(given), dtype = -1, i, k
-    plainly = joined_plainly(given, dim, True)
-    if plainly is not None:
-        return plainly
     for k in range(n):
         part = <Tensor> parts[k]
         dtype = promote(dtype, part.dtype_)
@@ -312,23 +335,25 @@ backwards[BLOCK_DIAG] = blocks_backward
 
 def hstack(tensors):
     """Tensors joined along dimension 1 (of one dimension: 0)."""
-    cdef tuple parts = with_dims(tensors, 1, "hstack")
-    return joined(parts, 0 if (<Tensor> parts[0]).layout.ndim == 1 else 1, "hstack")
+    return joined(tensors, 1, "hstack", 1)
 
 
 def vstack(tensors):
     """Tensors joined along dimension 0, those of one dimension as rows."""
-    return joined(with_dims(tensors, 2, "vstack"), 0, "vstack")
+    return joined(tensors, 0, "vstack", 2)
 
 
 def dstack(tensors):
     """Tensors joined along dimension 2, after atleast_3d."""
-    return joined(with_dims(tensors, 3, "dstack"), 2, "dstack")
+    return joined(tensors, 2, "dstack", 3)
 
 
 def column_stack(tensors):
     """Tensors joined along dimension 1, those of one dimension as columns."""
-    return joined(tuple([as_column(<Tensor> p) for p in tensors_of(tensors, "column_stack")]), 1, "column_stack")
+    plainly = joined_plainly(<PyObject*> tensors, 1, False, 2)
+    if plainly is not None:
+        return plainly
+    return joined_any(tuple([as_column(<Tensor> p) for p in tensors_of(tensors, "column_stack")]), 1, "column_stack")
 
 
 cdef Tensor as_column(Tensor x):

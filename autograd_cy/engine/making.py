@@ -24,6 +24,11 @@ def new_tensor(self, data, *, dtype=None, requires_grad=False, device=None):
     return creation.tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
 
 
+def new(self, *args):
+    """Of sizes a tensor whose values are not set, or one of data, in the dtype of this tensor."""
+    return from_call(*args, dtype=self.dtype)
+
+
 def from_call(*args, dtype=None):
     """What Tensor(2, 3), Tensor([1, 2]) and FloatTensor(...) of older scripts mean: sizes, or data, in the default dtype or `dtype`."""
     dtype = get_default_dtype() if dtype is None else dtype
@@ -38,34 +43,16 @@ def from_call(*args, dtype=None):
     return creation.tensor(args[0], dtype=dtype)
 
 
-def FloatTensor(*args) -> Tensor:
-    """Tensor(*args) in float32: sizes, or data."""
-    return from_call(*args, dtype="float32")
+def _typed(name, dtype):
+    def make(*args):
+        return from_call(*args, dtype=dtype)
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"Tensor(*args) in {dtype}: sizes, or data."
+    return make
 
 
-def DoubleTensor(*args) -> Tensor:
-    """Tensor(*args) in float64: sizes, or data."""
-    return from_call(*args, dtype="float64")
-
-
-def LongTensor(*args) -> Tensor:
-    """Tensor(*args) in int64: sizes, or data."""
-    return from_call(*args, dtype="int64")
-
-
-def IntTensor(*args) -> Tensor:
-    """Tensor(*args) in int32: sizes, or data."""
-    return from_call(*args, dtype="int32")
-
-
-def ByteTensor(*args) -> Tensor:
-    """Tensor(*args) in uint8: sizes, or data."""
-    return from_call(*args, dtype="uint8")
-
-
-def BoolTensor(*args) -> Tensor:
-    """Tensor(*args) in bool: sizes, or data."""
-    return from_call(*args, dtype="bool")
+FloatTensor, DoubleTensor, LongTensor = _typed("FloatTensor", "float32"), _typed("DoubleTensor", "float64"), _typed("LongTensor", "int64")
+IntTensor, ByteTensor, BoolTensor = _typed("IntTensor", "int32"), _typed("ByteTensor", "uint8"), _typed("BoolTensor", "bool")
 
 
 def _new(name):
@@ -211,6 +198,16 @@ def poisson(input, generator=None):
     return _drawn(input.shape, input.dtype, draw, [input.detach()])
 
 
+def binomial(count, prob, generator=None):
+    """Random numbers of successes in `count` trials of probability `prob`, which broadcast: in count's dtype. Raises RuntimeError for
+    tensors that are no floating-point ones; ValueError where no such distribution exists."""
+    for given in (count, prob):
+        if not isinstance(given, Tensor) or not given.is_floating_point():
+            raise RuntimeError(f"binomial: expected floating-point tensors, got {getattr(given, 'dtype', type(given).__name__)}")
+    return _drawn(np.broadcast_shapes(count.shape, prob.shape), count.dtype,
+                  lambda n, p: _numpy(generator).binomial(n.astype(np.int64), p), [count.detach(), prob.detach()])
+
+
 def exponential_(self, lambd=1.0, *, generator=None):
     """Every element drawn from the exponential distribution of rate lambd."""
     if lambd <= 0:
@@ -295,5 +292,5 @@ def fork_rng(devices=None, enabled=True):
             set_rng_state(state)
 
 
-METHODS = (new_tensor, new_empty, new_zeros, new_ones, new_full, exponential_, cauchy_, log_normal_, geometric_, bernoulli_, random_,
+METHODS = (new, new_tensor, new_empty, new_zeros, new_ones, new_full, exponential_, cauchy_, log_normal_, geometric_, bernoulli_, random_,
            multinomial)

@@ -43,6 +43,27 @@ def _plan_of_taken(x, indices, shape):
     return RowPlan("take_planes", "pooling.take", 2, ((shape, -1),), _planes(x.shape, indices), (), (shape,), aux=(2, 3), recorded=1)
 
 
+def _plan_of_samples(row, image, low, taps, out, attrs):
+    return RowPlan(row, "pooling." + row, 3, ((out, -1),), (*image[:2], low.shape[2], low.shape[1], taps, *image[2:]), (), attrs,
+                   aux=(3, 4), recorded=2)
+
+
+def _plan_of_sampled(x, weight, low, taps):
+    """Sums of neighbours with weights (N, taps ** d, P), of x (N, C, *sizes) at the places whose lowest ones are low (N, d, P)."""
+    return _plan_of_samples("sampled", x.shape, low, taps, (*x.shape[:2], low.shape[2]), (taps,))
+
+
+def _plan_of_sampled_input(z, weight, low, shape, taps):
+    return _plan_of_samples("sampled_input", shape, low, taps, shape, (shape, taps))
+
+
+def _plan_of_sampled_weight(z, x, low, taps):
+    return _plan_of_samples("sampled_weight", x.shape, low, taps, (x.shape[0], taps ** low.shape[1], low.shape[2]), (taps,))
+
+
+sampled = partial(run_planned, _plan_of_sampled)
+FUNCTIONS.update({"sampled": sampled, "sampled_input": partial(run_planned, _plan_of_sampled_input),
+                  "sampled_weight": partial(run_planned, _plan_of_sampled_weight)})
 FUNCTIONS.update({"max_pool": partial(run_planned, _plan_of_largest), "put_planes": partial(run_planned, _plan_of_put),
                   "take_planes": partial(run_planned, _plan_of_taken)})
 rows_of(average_windows="pooling.average", average_windows_back="pooling.average_back")

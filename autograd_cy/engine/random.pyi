@@ -7,9 +7,7 @@ from typing import Any
 from .generators import Generator
 from .tensor import Tensor, _DType
 
-def draw(
-    t: Tensor, name: str, generator: Generator | None, p: float = 0.0, scale: float = 1.0, tells: bool = True
-) -> None: ...
+def draw(t: Tensor, name: str, generator: Generator | None, p: float = 0.0, scale: float = 1.0, tells: bool = True) -> None: ...
 def rand(
     *size: Any, generator: Generator | None = None, dtype: _DType | None = None, requires_grad: bool = False,
     device: Any = None

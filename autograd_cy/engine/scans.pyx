@@ -8,7 +8,7 @@ from collections import namedtuple
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref
 from autograd_cy.engine.arguments cimport axis_of
 from autograd_cy.engine.gradients cimport backwards
@@ -74,7 +74,10 @@ cdef object running(int opcode, int routine, Tensor x, int axis, bint reverse):
 cdef Tensor summand(object input, object dtype, str name):
     cdef Tensor x = input_of(input, name)
     if dtype is not None:
-        return convert(x, dtype)
+        x = convert(x, dtype)
+        if x.dtype_ == BOOL:
+            raise worded(DTypeError, "{}: not defined for bool tensors", name)
+        return x
     return x if x.dtype_ <= INT64 else own(converted(x, INT64))
 
 

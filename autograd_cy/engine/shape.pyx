@@ -15,11 +15,11 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.arguments cimport axis_of, make_quick, need_tensor, read_dims, read_shape, sizes_from
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
-from autograd_cy.engine.modes cimport grad_enabled, modes, notice
-from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
+from autograd_cy.engine.modes cimport modes, notice
+from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, converted, copy_elements, copy_of
-from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.record cimport any_wants_grad, made_of, record, view_of
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
@@ -32,45 +32,6 @@ cdef int CLONE = row_number("clone"), CONVERT = row_number("convert"), SUM_TO = 
 
 
 # ---- views
-
-cdef object shown(Tensor x, Layout* layout, char* data, PyObject* node):
-    """A view of x, whose history is the node, if there is one. References to layout and node are taken over."""
-    cdef PyObject* out = tensor_alias(x, layout, data)
-    result = own(out)
-    set_base(out, x)
-    if node != NULL:
-        set_edge(&(<Node> node).edges[0], x)
-        remember_line(<Node> node)
-        set_history(out, node, 0)
-    return result
-
-
-cdef object view_of(Tensor x, Layout* layout, char* data, int row, int n, const Py_ssize_t* ints):
-    cdef PyObject* node = NULL
-    if wants_grad(x) and grad_enabled():
-        node = node_with_ints(row, 1, n, ints)
-    return shown(x, layout, data, node)
-
-
-cdef object made_of(Tensor x, object out, int row, int n, const Py_ssize_t* ints):
-    """out, computed from x."""
-    cdef PyObject* node
-    if wants_grad(x) and grad_enabled():
-        node = node_with_ints(row, 1, n, ints)
-        set_edge(&(<Node> node).edges[0], x)
-        remember_line(<Node> node)
-        set_history(<PyObject*> out, node, 0)
-    return out
-
-
-cdef object view_with(Tensor x, Layout* layout, char* data, int row, tuple attrs):
-    cdef PyObject* node = NULL
-    if wants_grad(x) and grad_enabled():
-        node = node_new(row, 1, 0)
-        Py_INCREF(attrs)
-        (<Node> node).attrs = <PyObject*> attrs
-    return shown(x, layout, data, node)
-
 
 cdef object reshape_to(Tensor x, int ndim, const Py_ssize_t* shape):
     """A view where the layout allows it, else a view of a contiguous copy. The number of elements is right."""

@@ -100,7 +100,7 @@ def unique_slices(x, dim, return_inverse, return_counts, ordered, name):
 # ---- histograms
 
 
-def histogram(input, bins, *, range=None, weight=None, density=False):
+def histogram(input, bins=100, *, range=None, weight=None, density=False):
     """(hist, bin_edges): how many elements (or the sum of their weights) lie in each bin; density: divided by width and total.
 
     bins: the edges, ascending, or a number of bins of equal width over `range`, or over the range of the data. The last bin has its right

@@ -7,6 +7,9 @@
 
 from autograd_cy.kernels.table cimport Array
 
+cdef enum:
+    SMALL = 16                # rows and columns up to which loops of our own take the place of LAPACK
+
 cdef enum:                    # functions, in the order of NAMES
     GETRF = 0
     GETRS = 1

@@ -8,6 +8,7 @@ import math
 from ..array.dtypes import bool as bool_dtype
 from ..array.errors import ShapeError
 from ..engine import creation
+from ..engine.joins import cat
 from ..engine.modes import no_grad
 from ..engine.products import matmul
 from ..engine.reduce import softmax
@@ -18,6 +19,7 @@ from ..engine.tensor import Tensor
 from .noise import dropout
 
 INF = float("inf")
+BLOCK = 128                                    # queries; without a mask, from four blocks on it is the products that take the time
 
 
 def attention_weights(query, key, mask, scale, full=False):
@@ -50,6 +52,23 @@ def _earlier(rows, columns):
     return creation.arange(columns) <= creation.arange(rows).unsqueeze(1)
 
 
+def _by_blocks(query, key, value, scale, causal, dropout_p):
+    """Attention without a mask, or with that of what comes later, by blocks of queries: the scores of one stay in the cache, and it
+    leaves out the keys that all of it may not look at."""
+    rows, columns, outs = query.shape[-2], key.shape[-2], []
+    query, key = query * scale, key.transpose(-2, -1)
+    for first in range(0, rows, BLOCK):
+        count = min(BLOCK, rows - first)
+        seen = min(first + count, columns) if causal else columns
+        scores = matmul(query.narrow(-2, first, count), key.narrow(-1, 0, seen))
+        if causal and seen > first:
+            with no_grad():
+                scores.narrow(-1, first, seen - first).masked_fill_(~_earlier(count, seen - first), -INF)
+        weights = softmax(scores, -1)
+        outs.append(matmul(dropout(weights, dropout_p) if dropout_p else weights, value.narrow(-2, 0, seen)))
+    return cat(outs, -2)
+
+
 def _repeated(x, times):
     """Every head of (..., heads, length, size) `times` times in a row."""
     if times == 1:
@@ -66,17 +85,21 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     what comes later. enable_gqa: key and value have fewer heads (dimension -3), each shared by several of query.
     """
     planned(_fit, query, key, value)
-    if is_causal:
-        if attn_mask is not None:
-            raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-        attn_mask = _earlier(query.shape[-2], key.shape[-2])
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         heads = query.shape[-3]
         if heads % key.shape[-3] or heads % value.shape[-3]:
             raise ShapeError(f"scaled_dot_product_attention: the number of heads in query ({heads}) must be divisible by those in key "
                              f"({key.shape[-3]}) and value ({value.shape[-3]})")
         key, value = _repeated(key, heads // key.shape[-3]), _repeated(value, heads // value.shape[-3])
-    weights = attention_weights(query, key, attn_mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale, is_causal)
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    rows = query.shape[-2]
+    if attn_mask is None and key.shape[-2] == value.shape[-2] and rows > BLOCK and (is_causal or rows <= 4 * BLOCK):
+        return _by_blocks(query, key, value, scale, is_causal, dropout_p)
+    if is_causal:
+        attn_mask = _earlier(rows, key.shape[-2])
+    weights = attention_weights(query, key, attn_mask, scale, is_causal)
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
 
 

@@ -22,6 +22,11 @@ from .normalization import LayerNorm
 from .noise import dropout
 from .parameter import Parameter
 
+__all__ = [
+    "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+]
+
+
 class MultiheadAttention(Module):
     """Attention of several heads: out_proj(concatenated softmax(q k' / sqrt(d)) v), q, k and v projections of the inputs.
 

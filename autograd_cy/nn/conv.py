@@ -11,6 +11,8 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Fold", "Unfold"]
+
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
@@ -192,8 +194,7 @@ class Unfold(Module):
     def forward(self, input):
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+    _repr_names = "kernel_size dilation padding stride"
 
 
 class Fold(Module):
@@ -207,6 +208,4 @@ class Fold(Module):
     def forward(self, input):
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self) -> str:
-        return (f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
-                f"stride={self.stride}")
+    _repr_names = "output_size kernel_size dilation padding stride"

@@ -12,6 +12,11 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
+    "LocalResponseNorm", "RMSNorm",
+]
+
 
 class _Affine(Module):
     """A normalisation with one weight and bias per element of `shape`, which start as ones and zeros."""

@@ -16,6 +16,8 @@ from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
 
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
@@ -204,12 +206,14 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """One step of a recurrent layer: weight_ih, weight_hh, bias_ih, bias_hh."""
+    """One step of a recurrent layer: weight_ih, weight_hh, bias_ih, bias_hh of num_chunks * hidden_size rows."""
 
-    def __init__(self, mode, input_size, hidden_size, bias, dtype) -> None:
+    _mode: str
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None, dtype=None) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        self._mode, rows = mode, _GATES[mode] * hidden_size
+        rows = num_chunks * hidden_size
         for name, shape in (("weight_ih", (rows, input_size)), ("weight_hh", (rows, hidden_size)), ("bias_ih", (rows,)),
                             ("bias_hh", (rows,))):
             if bias or name.startswith("weight"):
@@ -258,8 +262,8 @@ class RNNCell(RNNCellBase):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device=None, dtype=None) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {nonlinearity}")
-        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, bias, dtype)
-        self.nonlinearity = nonlinearity
+        super().__init__(input_size, hidden_size, bias, 1, dtype=dtype)
+        self.nonlinearity, self._mode = nonlinearity, "RNN_" + nonlinearity.upper()
 
     def extra_repr(self) -> str:
         return super().extra_repr() + (f", nonlinearity={self.nonlinearity}" if self.nonlinearity != "tanh" else "")
@@ -268,12 +272,16 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of LSTM: (h, c) from x and (h, c)."""
 
+    _mode = "LSTM"
+
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None) -> None:
-        super().__init__("LSTM", input_size, hidden_size, bias, dtype)
+        super().__init__(input_size, hidden_size, bias, 4, dtype=dtype)
 
 
 class GRUCell(RNNCellBase):
     """One step of GRU: h from x and h."""
 
+    _mode = "GRU"
+
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None) -> None:
-        super().__init__("GRU", input_size, hidden_size, bias, dtype)
+        super().__init__(input_size, hidden_size, bias, 3, dtype=dtype)

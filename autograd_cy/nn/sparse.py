@@ -13,6 +13,8 @@ from . import functional, init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Embedding", "EmbeddingBag"]
+
 
 class Embedding(Module):
     """A table of vectors, one for each of num_embeddings indices: input of any shape (int64) to (*shape, embedding_dim).

@@ -56,7 +56,8 @@ _NAMES = (
     "gamma_density", "gammainc", "gammaincc", "log_ndtr", "ndtri", "sinc",
     "diagonal", "diagonal_back", "unfold_back", "triangle", "stack", "unbind", "flip", "roll", "pad", "scatter_zero", "scatter_kept",
     "index_kept", "scatter_dx", "scatter_dv", "embedding_back",
-    "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "take_planes", "put_planes",
+    "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "take_planes", "put_planes", "sampled",
+    "sampled_input", "sampled_weight",
     "average_windows", "average_windows_back", "resample", "resample_back", "normalize_rows_back", "normalize_channels_back",
     "cumulate", "cumprod", "recurrence", "full_like",
 )

@@ -5,7 +5,8 @@ Relies on rows.py and functions.py only. Windows are described by `geometry`, in
 
 from ..functions import (
     average_windows, average_windows_back, convolution, convolution_input, convolution_weight, cross_entropy_back, fold_windows,
-    normalize_channels_back, normalize_rows_back, put_planes, resample, resample_back, spread, take_planes, total, unfold_windows,
+    normalize_channels_back, normalize_rows_back, put_planes, resample, resample_back, sampled, sampled_input, sampled_weight, spread,
+    take_planes, total, unfold_windows,
 )
 from ..rows import op
 
@@ -51,6 +52,12 @@ op("average_windows", "x", attrs="geometry size", doc="the mean of every window"
    dx=lambda g, x_shape, geometry: average_windows_back(g, geometry, x_shape))
 op("average_windows_back", "x", attrs="geometry size", doc="x spread over the windows that it is the mean of",
    dx=lambda g, x_shape, geometry: average_windows(g, geometry, x_shape))
+op("sampled", "x w", attrs="taps", aux="low", doc="sums of the pixels of x (N, C, ...) around places, times w (N, pixels, places)",
+   dx=lambda g, w, x_shape, low, taps: sampled_input(g, w, low, x_shape, taps), dw=lambda g, x, low, taps: sampled_weight(g, x, low, taps))
+op("sampled_input", "z w", attrs="shape taps", aux="low", doc="z times w added to the pixels of zeros around places",
+   dz=lambda g, w, low, taps: sampled(g, w, low, taps), dw=lambda g, z, low, taps: sampled_weight(z, g, low, taps))
+op("sampled_weight", "z x", attrs="taps", aux="low", doc="the sum over all channels of z times the pixels of x around places",
+   dz=lambda g, x, low, taps: sampled(x, g, low, taps), dx=lambda g, z, x_shape, low, taps: sampled_input(z, g, low, x_shape, taps))
 op("resample", "x", attrs="dim size how", doc="x at other points along dim, interpolated",
    dx=lambda g, x_shape, dim, how: resample_back(g, dim, x_shape[dim], how))
 op("resample_back", "x", attrs="dim size how", doc="x added to the points that it is interpolated from",

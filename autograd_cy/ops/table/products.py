@@ -233,7 +233,7 @@ def _lu_gradient(g, y, pivots, x_shape):
         ga = _joined(ga, beside, -1)
     if m > k:
         ga = _joined(ga, below, -2)
-    return matmul(permutation_matrix(pivots, m, ga), ga)
+    return matmul(permutation_matrix(pivots, y), ga)
 
 
 def _qr_gradient(gys, ys, x_shape):

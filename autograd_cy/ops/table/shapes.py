@@ -3,6 +3,8 @@
 Relies on rows.py and functions.py only.
 """
 
+from math import prod
+
 from ..functions import (
     as_strided, as_strided_back, concatenate, cumulate, diagonal, diagonal_back, embedding_back, expand, fill_strided, flip, gather, index,
     index_back, index_fill, index_kept, pad, permute, pieces, put, reshape, roll, scatter_dv, scatter_dx, scatter_kept, scatter_zero, slice,
@@ -35,6 +37,12 @@ def _unrepeated(g, x_shape, counts):
         if size != 1:
             seen.append(size)
     return _summed(g, tuple(seen), dims, x_shape)
+
+
+def _uninterleaved(g, x_shape, repeats, dim):
+    sizes = (prod(x_shape),) if dim < 0 else x_shape
+    dim = max(dim, 0)
+    return _summed(g, (*sizes[:dim + 1], repeats, *sizes[dim + 1:]), (dim + 1,), x_shape)
 
 
 def _unbordered(g, n, dim, before, after, mode):
@@ -136,8 +144,8 @@ op("roll", "x", ints=0, attrs="shifts", doc="x moved by shifts along each axis, 
    dx=lambda g, shifts: roll(g, _negated(shifts), tuple(range(len(shifts))) if len(shifts) == len(g.shape) else None))
 op("block_diag", "*xs", ints=0, attrs="sizes", dxs=lambda g, sizes: _blocks(g, sizes), doc="matrices along a diagonal of zeros")
 op("repeat", "x", ints=0, attrs="counts", dx=lambda g, x_shape, counts: _unrepeated(g, x_shape, counts), doc="x repeated along each axis")
-op("repeat_interleave", "x", ints=2, attrs="repeats dim", doc="every slice of dim repeated",
-   dx=lambda g, x_shape, repeats, dim: _summed(g, (*x_shape[:dim + 1], repeats, *x_shape[dim + 1:]), (dim + 1,), x_shape))
+op("repeat_interleave", "x", ints=2, attrs="repeats dim", doc="every slice of dim (-1: every element) repeated",
+   dx=lambda g, x_shape, repeats, dim: _uninterleaved(g, x_shape, repeats, dim))
 op("pad", "x", ints=0, attrs="pads value", dx=lambda g, pads: pad(g, _negated(pads), 0),
    doc="x with pads[2 i] and pads[2 i + 1] elements of a constant around its axis i, negative numbers cutting it")
 op("border", "x", ints=4, attrs="dim before after mode", doc="x with a border that is mirrored (mode 0), repeated (1) or cyclic (2)",
