@@ -1346,6 +1346,15 @@ add(
 )
 add("cross_entropy[one_row]", public(F + "cross_entropy"), cross_entropy, ((3,), "real"), ((), "class3"))
 add("nll_loss[images]", public(F + "nll_loss"), lambda x, t: -np.take_along_axis(x, t[:, None], 1).mean(), ((2, 3, 4), "real"), ((2, 4), "class3"))
+
+
+def _margins(x, targets=((2, 0, -1), (1, -1, 0))):
+    return np.array([sum(max(0, 1 - row[t] + row[c]) for t in listed for c in range(3) if c not in listed) / 3
+                     for row, listed in zip(x, [t[:t.index(-1)] for t in targets], strict=True)])
+
+
+add("multilabel_margin", lambda x: ag.nn.functional.multilabel_margin_loss(x, ag.tensor([[2, 0, -1], [1, -1, 0]]), "none"), _margins,
+    ((2, 3), "distinct"))
 for _r in ("mean", "sum", "none"):
     add(
         f"nll_loss[{_r}]",

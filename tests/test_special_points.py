@@ -91,6 +91,8 @@ ONE_INPUT = [  # name, f, x, gradient of sum(f(x))
     ("scatter twice to one place", lambda x: ag.zeros(3, dtype=x.dtype).scatter(0, ag.tensor([1, 1]), x), [2.0, 3.0], [0, 1]),
     ("scatter_reduce amax, ties", lambda x: _reduced(x, "amax"), [2.0, 2.0], [0.5, 0.5]),
     ("scatter_reduce prod with a zero", lambda x: _reduced(x, "prod"), [0.0, 3.0], [3, 0]),
+    ("multilabel_margin_loss at the margin", lambda x: ag.nn.functional.multilabel_margin_loss(x, ag.tensor([1, -1, -1])), [0.0, 1.0, 3.0],
+     [0, -1 / 3, 1 / 3]),
     ("l1_loss at equal values", lambda x: ag.nn.functional.l1_loss(x, ag.zeros_like(x), reduction="sum"), [-2.0, 0.0, 3.0], [-1, 0, 1]),
     ("expm1 at 0", lambda x: x.expm1(), [0.0, 1e-20], [1, 1]),
     ("log1p at 0", lambda x: x.log1p(), [0.0, 1e-20], [1, 1]),

@@ -10,9 +10,12 @@ from ..array.dtypes import int32
 from . import elementwise
 from .arguments import need_tensor
 from .choose import clamp_, isclose, sub, where
-from .creation import arange, array_of, capturing, empty, full, ones_like, outside
+from .creation import arange, array_of, capturing, empty, full, ones_like, outside, zeros_code
 from .joins import cat
+from .modes import is_grad_enabled
 from .reduce import norm
+from .routines import call_routine
+from .rows import packed, record_row
 from .shape import sum_to
 from .tensor import Tensor
 
@@ -100,6 +103,14 @@ def cross_entropy_back(g, x, counted, target, weight, ignore_index, smoothing, r
         g = g / counted
     g = where(counts, g if reduction == "none" else g.expand(target.shape), 0).unsqueeze(c)
     return -(g * q) if logs else g * (x.softmax(c) * q.sum(c, keepdim=True) - q)
+
+
+def margins(x, target):
+    """The row multilabel_margin: of each row of x, whose targets stand in the same row up to a negative number."""
+    losses = zeros_code(x.shape[:1], x.dtype.code)
+    slopes = zeros_code(x.shape, x.dtype.code) if x.requires_grad and is_grad_enabled() else None
+    call_routine("distances.margins", (losses, slopes, packed(x), packed(target)))
+    return losses if slopes is None else record_row("multilabel_margin", losses, (x,), (target,), (slopes,))
 
 
 def gcd(input: Tensor, other: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 from typing import Any
 
 from autograd_cy.engine import (
-    blocks, counts, dispatch, distances, gather, joins, linear_algebra, named_products, products, reduce, scans, shape,
+    blocks, composed, counts, dispatch, distances, gather, joins, linear_algebra, named_products, products, reduce, scans, shape,
     sorting, windows,
 )
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
@@ -50,7 +50,8 @@ FORWARD |= {name: getattr(linear_algebra, name) for name in ("band", "cofactor",
     "pdist": distances.pdist_row, "cov": lambda x, freedom, unit: distances.cov_row(x, x.shape[1] - freedom, unit),
     "neighbours": counts.neighbours, "vander": named_products.powers,
     "area": lambda x, *attributes: counts.area_row(x, None, *attributes),
-    "area_at": lambda x, points, dim, cumulative: counts.area_row(x, points, dim, None, cumulative), "normalize": distances.unit_row,
+    "area_at": lambda x, points, dim, cumulative: counts.area_row(x, points, dim, None, cumulative),
+    "normalize": distances.unit_row, "multilabel_margin": composed.margins,
     "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
     "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
     "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: linear_algebra.lu_factor(x).LU,
