@@ -611,6 +611,28 @@ cdef Py_ssize_t cross(const Array* arrays, const Py_ssize_t* ints, const double*
     return -1
 
 
+cdef Py_ssize_t kron(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """a, b, their Kronecker product: matrices."""
+    if arrays[0].dtype == FLOAT32:
+        return kron_of[float](arrays, <float*> arrays[0].data, <float*> arrays[1].data, <float*> arrays[2].data)
+    return kron_of[double](arrays, <double*> arrays[0].data, <double*> arrays[1].data, <double*> arrays[2].data)
+
+
+cdef Py_ssize_t kron_of(const Array* arrays, const real* a, const real* b, real* out) noexcept nogil:
+    cdef const Py_ssize_t* s = arrays[0].strides
+    cdef const Py_ssize_t* t = arrays[1].strides
+    cdef Py_ssize_t i, j, k, m
+    cdef real f
+    for i in range(arrays[0].shape[0]):
+        for j in range(arrays[1].shape[0]):
+            for k in range(arrays[0].shape[1]):
+                f = a[i * s[0] + k * s[1]]
+                for m in range(arrays[1].shape[1]):
+                    out[m] = f * b[j * t[0] + m * t[1]]
+                out += arrays[1].shape[1]
+    return -1
+
+
 SINGULAR = "The diagonal element {{}} is zero, {} because the input matrix is singular"
 
 add_routine("lapack.solve", "rrwwww", solve, failure("linalg.solve", SINGULAR.format("the system could not be solved")))
@@ -625,3 +647,4 @@ add_routine("lapack.cholesky", "rww", cholesky, failure("linalg.cholesky", (
 add_routine("lapack.solve_triangle", "rrw", solve_triangle)
 add_routine("lapack.band", "rw", band)
 add_routine("lapack.cross", "rrw", cross)
+add_routine("lapack.kron", "rrw", kron)
