@@ -16,12 +16,10 @@ from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
 from autograd_cy.kernels.gemm cimport bind_blas
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
-from autograd_cy.kernels.failures import failure
+from autograd_cy.kernels.failures import capsules, failure
 
 cdef enum:
     TILE = 16                 # the step of the two outer loops of `place`
-
-NAMES = ("getrf", "getrs", "potrf", "geqrf", "orgqr", "gesdd", "syevd", "gelsd", "gelsy", "gels", "getri", "trsm")
 
 ctypedef void (*Getrf)(int* m, int* n, void* a, int* lda, int* pivots, int* info) noexcept nogil
 ctypedef void (*Getrs)(char* trans, int* n, int* k, void* a, int* lda, int* pivots, void* b, int* ldb, int* info) noexcept nogil
@@ -37,17 +35,11 @@ cdef double one_d = 1
 
 cdef bint bind() noexcept with gil:              # an exception is printed; the routines then have no room to work in
     global is_bound
-    cdef const char* signature
-    from scipy.linalg import cython_blas, cython_lapack
+    cdef int i = 0
     bind_blas()                                              # which sets the number of threads of the library that both are in
-    for i, name in enumerate(NAMES):
-        capsules = (cython_blas if name == "trsm" else cython_lapack).__pyx_capi__
-        for dtype, letter in enumerate("sd"):
-            capsule = capsules[letter + name]
-            signature = PyCapsule_GetName(capsule)
-            if b"int *" not in <bytes> signature:
-                raise ImportError(f"scipy.linalg.cython_lapack.{letter + name} has an unknown signature: {(<bytes> signature).decode()}")
-            api[<int> dtype][<int> i] = PyCapsule_GetPointer(capsule, signature)
+    for capsule in capsules():
+        api[i % 2][i // 2] = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+        i += 1
     is_bound = True
     return True
 
