@@ -33,7 +33,7 @@ from .engine.backward import get_engine as get_engine, set_engine as set_engine
 from .engine.function import custom_op as custom_op
 from .engine.choose import (
     add as add, clamp as clamp, clamp_ as clamp_, clamp_max as clamp_max, clamp_min as clamp_min, isclose as isclose, logit as logit,
-    logit_ as logit_, masked_fill as masked_fill, nan_to_num as nan_to_num, nan_to_num_ as nan_to_num_, polygamma as polygamma,
+    logit_ as logit_, masked_fill as masked_fill, nan_to_num as nan_to_num, nan_to_num_ as nan_to_num_, polygamma as polygamma, pow as pow,
     prelu as prelu, round as round, round_ as round_, sub as sub, where as where,
 )
 from .engine.choose import clamp as _clamp

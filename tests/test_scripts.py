@@ -305,3 +305,36 @@ def test_loader_options_for_workers():
                         worker_init_fn=lambda k: None, timeout=3)
     assert [b.tolist() for (b,) in loader] == [[0, 1], [2, 3]]
     assert torch.utils.data.get_worker_info() is None
+
+
+# Calls by PyTorch's names of arguments.
+BY_NAME = [
+    "torch.sum(input=x, dim=0, keepdim=True)", "torch.mean(input=x, dim=0)", "torch.prod(input=x, dim=0)", "torch.max(input=x, dim=1, keepdim=True)",
+    "torch.min(input=x, dim=1)", "torch.amax(input=x, dim=1)", "torch.argmax(input=x, dim=1)", "torch.all(input=x, dim=1)", "torch.any(input=x)",
+    "torch.std(input=x, dim=0)", "torch.var(input=x, dim=0, correction=0)", "torch.norm(input=x, p=2, dim=1)", "torch.nansum(input=x)",
+    "torch.logsumexp(input=x, dim=1)", "torch.softmax(input=x, dim=-1)", "torch.nn.functional.softmax(input=x, dim=-1, dtype=torch.float64)",
+    "torch.log_softmax(input=x, dim=-1)", "torch.matmul(input=x, other=x.T)", "torch.mm(input=x, mat2=x.T)", "torch.dot(input=x[0], tensor=x[1])",
+    "torch.gather(input=x, dim=0, index=x.long())", "torch.nonzero(input=x, as_tuple=True)", "torch.where(condition=x > 0, input=x, other=x)",
+    "torch.clamp(input=x, min=0, max=1)", "torch.topk(input=x, k=1, dim=1, largest=True, sorted=True)", "torch.pow(input=x, exponent=2)",
+    "torch.reshape(input=x, shape=(-1,))", "torch.permute(input=x, dims=(1, 0))", "torch.transpose(input=x, dim0=0, dim1=1)", "torch.t(input=x)",
+    "torch.squeeze(input=x)", "torch.unsqueeze(input=x, dim=0)", "torch.flatten(input=x, start_dim=0)", "torch.unflatten(input=x, dim=1, sizes=(3, 1))",
+    "torch.movedim(input=x, source=0, destination=1)", "torch.unbind(input=x, dim=0)", "torch.chunk(input=x, chunks=2)",
+    "torch.split(tensor=x, split_size_or_sections=1)", "torch.clone(input=x, memory_format=torch.preserve_format)", "torch.detach(input=x)",
+    "torch.cat(tensors=[x, x], dim=0)", "torch.stack(tensors=[x, x], dim=0)", "torch.atan2(input=x, other=x)", "torch.add(input=x, other=x, alpha=2)",
+    "torch.zeros(size=(2, 3))", "torch.ones(size=(2, 3))", "torch.empty(size=(2,))", "torch.rand(size=(2,))", "torch.randn(size=(2,))",
+    "torch.full(size=(2,), fill_value=1.0)", "torch.randint(high=3, size=(2,))", "torch.randint(low=1, high=3, size=(2,))",
+    "torch.normal(mean=0.0, std=1.0, size=(2,))", "torch.arange(end=3)", "torch.arange(start=1, end=3, step=1)", "torch.arange(3)",
+    "torch.linspace(start=0, end=1, steps=3)", "torch.eye(n=3, m=2)", "torch.zeros_like(input=x, memory_format=torch.preserve_format)",
+    "x.to(memory_format=torch.contiguous_format)", "x.double(memory_format=torch.preserve_format)", "x.pow(exponent=2)",
+    "x.is_contiguous(memory_format=torch.contiguous_format)", "x.masked_fill(mask=x > 0, value=1.0)", "x.repeat_interleave(repeats=2, dim=0)"]
+
+
+@pytest.mark.parametrize("call", BY_NAME)
+def test_names_of_arguments(call):
+    found = eval(call, {"torch": torch, "x": torch.ones(2, 3)})
+    assert found is not None
+
+
+def test_an_end_is_required():
+    with pytest.raises(TypeError, match="arange"):
+        torch.arange()

@@ -92,7 +92,7 @@ COMPOSED = {
     "isin",
     "argwhere",
     "ldexp",
-    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "kron", "tensordot", "einsum"),
+    *("matrix_norm", "matrix_power", "slogdet", "bmm", "mv", "dot", "outer", "addmm", "tensordot", "einsum"),
     "multigammaln",
     "float_power",
     *("angle", "frexp", "renorm", "gradient"),

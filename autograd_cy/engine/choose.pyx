@@ -99,6 +99,17 @@ def sub_(input, other, *, alpha=1):
     return summed(SUB, input, other, alpha, True, "sub_")
 
 
+def pow(input, exponent):
+    """input ** exponent, of which either may be a number. Integers to negative integer powers are a RuntimeError."""
+    return combined("pow", binary(POW, <PyObject*> input, <PyObject*> exponent))
+
+
+def pow_(input, exponent):
+    """In place: input ** exponent."""
+    need_tensor(input, "pow_")
+    return combined("pow_", binary_(POW, <PyObject*> input, <PyObject*> exponent))
+
+
 def pow_row(a, b):
     """The row `pow`, without the shortcuts of the operator: rules get the bits that the generated loops give."""
     cdef PyObject* args[2]

@@ -119,7 +119,7 @@ def randn_like(input, *, dtype=None, requires_grad=False, device=None, memory_fo
     return randn(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
 
 
-def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_grad=False, device=None):
+def randint(low=0, high=None, size=None, *, generator=None, dtype=None, requires_grad=False, device=None):
     """Random integers from [low, high) (or [0, low)), int64 by default."""
     if size is None and high is not None and not isinstance(high, int):
         low, high, size = 0, low, high

@@ -30,7 +30,7 @@ def randn_like(
     input: Tensor, *, dtype: _DType | None = None, requires_grad: bool = False, device: str | None = None, memory_format: object = None
 ) -> Tensor: ...
 def randint(
-    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: _DType | None = None,
+    low: int = 0, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: _DType | None = None,
     requires_grad: bool = False, device: str | None = None
 ) -> Tensor: ...
 def randperm(

@@ -583,9 +583,9 @@ cdef int cut_axis(Tensor x, object dim, str name) except -1:
     return axis_of(dim, x.layout.ndim, name)
 
 
-def unbind(x, dim=0):
+def unbind(input, dim=0):
     """The slices along dim, without it: a tuple of views."""
-    cdef Tensor a = need_tensor(x, "unbind")
+    cdef Tensor a = need_tensor(input, "unbind")
     cdef int axis = cut_axis(a, dim, "unbind")
     return cut(a, UNBIND, a.layout.dims[axis], NULL, axis)
 
@@ -635,9 +635,9 @@ def pieces(Tensor x, sizes, int dim):
     return by_sizes(x, sizes, dim, "split")
 
 
-def split(x, split_size_or_sections, dim=0):
+def split(tensor, split_size_or_sections, dim=0):
     """Consecutive views along dim: of one size (the last may be smaller), or of the given sizes."""
-    cdef Tensor a = need_tensor(x, "split")
+    cdef Tensor a = need_tensor(tensor, "split")
     cdef int axis = cut_axis(a, dim, "split")
     cdef Py_ssize_t n = a.layout.dims[axis], size
     if not isinstance(split_size_or_sections, int):
@@ -648,9 +648,9 @@ def split(x, split_size_or_sections, dim=0):
     return by_number(a, (n - 1) // size + 1 if n else 1, size, 0, axis)
 
 
-def chunk(x, Py_ssize_t chunks, dim=0):
+def chunk(input, Py_ssize_t chunks, dim=0):
     """At most `chunks` views of equal size along dim (the last may be smaller)."""
-    cdef Tensor a = need_tensor(x, "chunk")
+    cdef Tensor a = need_tensor(input, "chunk")
     cdef int axis = cut_axis(a, dim, "chunk")
     cdef Py_ssize_t n = a.layout.dims[axis], size = (n - 1) // max(chunks, 1) + 1 if n else 0
     if chunks < 1:

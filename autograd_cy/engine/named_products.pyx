@@ -25,9 +25,10 @@ from autograd_cy.engine.reduce import sum as sum_over
 from autograd_cy.engine.shape import reshape
 from autograd_cy.kernels.table import routine_number
 
-cdef int ADD = row_number("add"), MUL = row_number("mul"), TRACE = row_number("trace"), CROSS = row_number("cross"), SUM = row_number("sum")
-cdef int VANDER = row_number("vander"), RUNNING_PRODUCT = routine_of("scans.running_product")
-cdef int R_CROSS = -1         # the routine, once it is needed
+cdef int ADD = row_number("add"), MUL = row_number("mul"), TRACE = row_number("trace"), CROSS = row_number("cross")
+cdef int SUM = row_number("sum"), KRON = row_number("kron"), VANDER = row_number("vander")
+cdef int RUNNING_PRODUCT = routine_of("scans.running_product")
+cdef int R_CROSS = -1, R_KRON = -1        # routines, once they are needed
 cdef object MATMUL_FUNCTION = matmul, RESHAPE_FUNCTION = reshape, SUM_FUNCTION = sum_over
 
 
@@ -115,11 +116,21 @@ def product_of_three(a, b, c):
 
 def kron(input, other):
     """The Kronecker product: every element of input times all of other, as blocks."""
+    global R_KRON
     cdef Tensor a = need_tensor(input, "kron"), b = need_tensor(other, "kron")
     cdef int n = max(a.layout.ndim, b.layout.ndim), i, k
     cdef Py_ssize_t left[MAX_NDIM]
     cdef Py_ssize_t right[MAX_NDIM]
     cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Layout* layout
+    if a.layout.ndim == 2 == b.layout.ndim and a.dtype_ == b.dtype_ <= FLOAT64 and a.layout.numel * b.layout.numel <= SMALL_KRON:
+        shape[0], shape[1] = a.layout.dims[0] * b.layout.dims[0], a.layout.dims[1] * b.layout.dims[1]
+        layout = layout_contiguous(2, shape)
+        out = own(tensor_new(layout, a.dtype_))
+        layout_decref(layout)
+        if R_KRON < 0:
+            R_KRON = routine_number("lapack.kron")
+        return pair_row(KRON, R_KRON, a, b, out)
     if 2 * n > MAX_NDIM:
         raise worded(ShapeError, "kron: shapes {.shape} and {.shape} have too many dimensions", a, b)
     for i in range(n):
@@ -165,17 +176,21 @@ def cross_plainly(a, b):
 cpdef object cross_rows(Tensor a, Tensor b):
     """The row itself: cross products along the last axis, of size 3, of tensors of one shape and dtype."""
     global R_CROSS
-    cdef PyObject* arrays[3]
-    cdef Tensor out
     cdef Layout* layout = layout_contiguous_like(a.layout)
     out = own(tensor_new(layout, a.dtype_))
     layout_decref(layout)
     if R_CROSS < 0:
         R_CROSS = routine_number("lapack.cross")
+    return pair_row(CROSS, R_CROSS, a, b, out)
+
+
+cdef object pair_row(int opcode, int routine, Tensor a, Tensor b, object out):
+    """out, as a routine fills it from a and b."""
+    cdef PyObject* arrays[3]
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> b, <PyObject*> out
-    run_routine(R_CROSS, arrays)
+    run_routine(routine, arrays)
     if a.dtype_ <= FLOAT64 and any_wants_grad(2, arrays):
-        record(CROSS, <PyObject*> out, 2, arrays, NULL, NULL)
+        record(opcode, <PyObject*> out, 2, arrays, NULL, NULL)
     return out
 
 
@@ -225,6 +240,7 @@ cdef dict plans = {}          # equation -> [(the shapes of the operands, steps)
 cdef dict plans_of_integers = {}
 
 cdef enum:
+    SMALL_KRON = 4096                # elements of a Kronecker product that is a row of its own, without views
     MANY_SHAPES = 16          # of one equation
 
 

@@ -45,7 +45,7 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "nanmean",
     "concatenate": lambda *xs: joins.cat(xs[:-2], xs[-1]), "stack": lambda *xs: joins.stack(xs[:-1], xs[-1]),
 }
 FORWARD |= {name: getattr(linear_algebra, name) for name in ("band", "cofactor", "det", "inv", "matrix_exp", "qr", "svd")} | {
-    "trace": named_products.trace,
+    "trace": named_products.trace, "kron": named_products.kron,
     "cross": named_products.cross_rows, "cdist": lambda a, b, p: distances.cdist_row(a, b, p, True),
     "pdist": distances.pdist_row, "cov": lambda x, freedom, unit: distances.cov_row(x, x.shape[1] - freedom, unit),
     "neighbours": counts.neighbours, "vander": named_products.powers,
