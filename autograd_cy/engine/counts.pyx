@@ -23,7 +23,7 @@ from autograd_cy.engine.tensor cimport SUB, Tensor, operators, tensor_alias, ten
 from autograd_cy.kernels.table cimport K, REDUCE_MAX, REDUCE_MIN, escape
 
 from autograd_cy.array.errors import DTypeError, ShapeError, worded
-from autograd_cy.engine.sorting import sort, sorted_values
+from autograd_cy.engine.sorting import sorted_values
 
 cdef int NE = row_number("ne"), NEIGHBOURS = row_number("neighbours")
 cdef int BINCOUNT = routine_of("counting.bincount"), HISTOGRAM = routine_of("counting.histogram")
@@ -143,7 +143,7 @@ def isin(elements, test_elements, *, bint assume_unique=False, bint invert=False
     a = own(contiguous_of(own(converted(a, dtype))))
     b = flat(own(converted(b, dtype)))
     if b.layout.numel > 1:
-        b = sorted_values(b)
+        b = sorted_values(b, None)
     out = own(tensor_new(a.layout, BOOL))
     tensors[0], tensors[1], tensors[2] = <PyObject*> out, <PyObject*> a, <PyObject*> b
     run_routine(AMONG, tensors, 1, &inverted)
@@ -177,9 +177,9 @@ cdef object distinct(object input, bint inverse, bint counts, object dim, bint o
         return unique_slices(x.detach(), dim, inverse, counts, ordered, name)
     a, n = flat(x), x.layout.numel
     if ordered and inverse:
-        a, order = sort(a)
-    elif ordered:
-        a = sorted_values(a)
+        order = vector(n, INT64)
+    if ordered:
+        a = sorted_values(a, order)
     values = a if ordered else vector(n, x.dtype_)
     if counts:
         starts = vector(n + 1, INT64)

@@ -432,9 +432,8 @@ def one_hot(tensor, Py_ssize_t num_classes=-1):
     try:
         combine(out, places, number_like(out, 1, places.layout, "one_hot"), n, REPLACES)
     except IndexError:                            # what is no class; in a replay it stays this error
-        if index.amin().item() < 0:
-            raise RuntimeError(f"Class values must be non-negative, got {index.amin().item()}") from None
-        raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {index.amax().item()}") from None
+        from autograd_cy.engine.indexing import wrong_class
+        raise wrong_class(index, num_classes) from None
     return out
 
 
@@ -473,7 +472,7 @@ def scatter_winners(Tensor index, shape, int dim):
 cdef dict KINDS = {"sum": ADDS, "mean": ADDS, "prod": 2, "amax": 3, "amin": 4}
 
 
-def reduced_row(Tensor x, Tensor index, Tensor v, str kind, int dim, bint include_self):
+cpdef object reduced_row(Tensor x, Tensor index, Tensor v, str kind, int dim, bint include_self):
     """x combined with v at index along dim by a sum, product, mean, maximum or minimum; include_self: with what is there."""
     cdef Tensor out = copied(x), o = with_dims(out), source = with_dims(v), places = with_dims(index)
     cdef PyObject* inputs[3]
@@ -508,7 +507,9 @@ def scatter_reduce(input, dim, index, src, str reduce, *, bint include_self=True
 
 # ---- whole slices: an index of one dimension
 
-cdef object any_index(object input, object dim, object index, object source, int kind, bint inplace, str name):
+cpdef object any_index(object input, object dim, object index, object source, int kind, bint inplace, str name, str reduce=None,
+                       bint include_self=True):
+    """index_add, index_copy; or, with reduce, index_reduce."""
     cdef Tensor t = need_tensor(input, name)
     cdef int axis = axis_of(dim, t.layout.ndim, name)
     cdef Tensor places = places_along(t, index, axis, name)
@@ -520,6 +521,8 @@ cdef object any_index(object input, object dim, object index, object source, int
     if not same_shape(v.layout, places.layout):
         raise worded(ShapeError, "{}: a source of shape {.shape} does not fit the input's shape {.shape} with {} indices for dim {}",
                                  name, v, t, places.shape[axis:axis + 1], axis)
+    if reduce is not None:
+        return reduced_row(t, places, v, reduce, axis, include_self)
     return scattered(t, places, v, axis, kind, inplace, name)
 
 

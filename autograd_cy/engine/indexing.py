@@ -4,7 +4,6 @@ Relies on gather.pyx, index.pyx and elementwise functions. methods.py puts the f
 """
 
 from . import creation, elementwise, gather, reduce, shape
-from .arguments import need_tensor
 from .choose import where
 from .gather import scatter_reduce
 from .gradients import FUNCTIONS
@@ -35,7 +34,10 @@ def index_kept(g, plan):
 
 def kept_values(x, others):
     """What gradient rules may need of a tensor that is about to be overwritten: a copy, if it or one of the others has a gradient."""
-    return shape.clone(x) if any(isinstance(t, Tensor) and t.requires_grad for t in (x, *others)) else x
+    for t in (x, *others):
+        if isinstance(t, Tensor) and t.requires_grad:
+            return shape.clone(x)
+    return x
 
 
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
@@ -47,9 +49,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """scatter_reduce of whole slices: those of source into the slices of dim that index names. reduce: "prod", "mean", "amax", "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce: reduce must be prod, mean, amax or amin, got {reduce!r}")
-    axis = range(max(need_tensor(input, "index_reduce").ndim, 1))[dim]
-    sizes = (1,) * axis + (-1,) + (1,) * (input.ndim - axis - 1)
-    return scatter_reduce(input, dim, shape.expand(shape.reshape(index, sizes), source.shape), source, reduce, include_self=include_self)
+    return gather.any_index(input, dim, index, source, 0, False, "index_reduce", reduce, include_self)
 
 
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
@@ -109,6 +109,14 @@ def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
     exclusive = where(zero, where(one, product, where(two, product * (theirs - v), 0)),
                       where(one, product / others * theirs, where(elementwise.eq(zeros, 0), product / others, 0)))
     return gather.gather(g, dim, index) * exclusive
+
+
+def wrong_class(index, classes):
+    """The error of one_hot."""
+    low, high = index.amin().item(), index.amax().item()
+    if low < 0:
+        return RuntimeError(f"Class values must be non-negative, got {low}")
+    return RuntimeError(f"Class values must be smaller than num_classes ({classes}), got {high}")
 
 
 # ---- embedding

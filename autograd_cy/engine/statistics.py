@@ -55,7 +55,7 @@ def _flat(x):
 
 def count_nonzero(input, dim=None):
     """How many elements along `dim` (an int or a tuple; all by default) are not 0: int64."""
-    x = _tensor(input, "count_nonzero")
+    x = input if isinstance(input, Tensor) else _tensor(input, "count_nonzero")
     return reduce.sum(x if x.dtype is bool_dtype else elementwise.ne(x, 0.0 if x.is_floating_point() else 0), dim)
 
 
@@ -144,11 +144,13 @@ def argwhere(input):
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th differences along `dim`: x_i+1 - x_i, n times over; of bools, whether they differ. prepend, append: joined to x before."""
-    if n == 1 and prepend is None and append is None:
-        made = neighbours(input, dim)
-        if made is not None:
-            return made
-    x, axis = input, _axis(_tensor(input, "diff"), dim, "diff")
+    x = input
+    if prepend is None is append:
+        while n > 0 and (made := neighbours(x, dim)) is not None:
+            x, n = made, n - 1
+        if n == 0 and x is not input:
+            return x
+    axis = _axis(_tensor(input, "diff"), dim, "diff")
     if n < 0:
         raise ShapeError(f"diff: n must be non-negative, got {n}")
     if n and (prepend is not None or append is not None):
