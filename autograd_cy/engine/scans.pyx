@@ -220,8 +220,8 @@ cdef int reduction_backward(Node node, PyObject** grads, PyObject** result) exce
         y = own(unpack(node, 1, False))
     if kind == A_PRODUCT:                          # whose rule is made of scans
         x = own(contiguous_of(x))
-    if not x.layout.flags & CONTIGUOUS or not x.layout.numel or x.layout.numel > SOME and kind != A_PRODUCT \
-            or n and dims[n - 1] != first + n - 1 or g.dtype_ != x.dtype_ or kind == 3 and attrs[0] != 2 or y is not None and not y.layout.flags & CONTIGUOUS:
+    if not x.layout.flags & CONTIGUOUS or not x.layout.numel or x.layout.numel > SOME and kind != A_PRODUCT or g.dtype_ != x.dtype_ \
+            or n and dims[n - 1] != first + n - 1 or kind == 3 and attrs[0] != 2 or y is not None and not y.layout.flags & CONTIGUOUS:
         value = rule_gradient(node, g)
         Py_INCREF(value)
         result[0] = <PyObject*> value
