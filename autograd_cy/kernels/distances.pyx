@@ -1,12 +1,16 @@
-# Distances between rows: the p-norms of all differences between two lots of rows, or between the pairs of one, and their gradients.
+# Distances between rows: the p-norms of all differences between two lots of rows, or between the pairs of one, and their gradients;
+# covariances of a few rows; margins between the elements of rows.
 #
 # Relies on table. engine/named_products runs them, as routines: no array of all differences is made.
 
 from libc.math cimport INFINITY, fabs, pow, sqrt
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport FLOAT32, itemsize_of, real
-from autograd_cy.kernels.table cimport Array, add_routine
+from autograd_cy.kernels.lines cimport number_at, put_number_at
+from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 
 cdef double farthest(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
@@ -20,6 +24,10 @@ cdef double farthest(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
             if d != d:
                 break
     return most
+
+
+cdef enum:
+    FEW_NUMBERS = 512         # as in engine/distances
 
 
 cdef extern from *:
@@ -178,5 +186,98 @@ cdef Py_ssize_t distances_back(const Array* arrays, const Py_ssize_t* ints, cons
     return -1
 
 
+cdef Py_ssize_t covariance(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """Of the rows of x, of at most FEW_NUMBERS elements: divided by a number, or, ints, of rows of length 1. Contiguous."""
+    cdef double z[FEW_NUMBERS]
+    cdef double* row = z
+    cdef double s, most
+    cdef Py_ssize_t m = arrays[1].shape[0], n = arrays[1].shape[1], i, j, k
+    for i in range(m):
+        s = most = 0
+        for k in range(n):
+            row[k] = number_at(&arrays[1], i * n + k)
+            s += row[k]
+        s /= n
+        for k in range(n):
+            row[k] -= s
+            most = max(most, fabs(row[k]))
+        if ints[0]:
+            s = 0
+            for k in range(n):                    # first by the largest: no overflow
+                row[k] /= most
+                s += row[k] * row[k]
+            s = sqrt(s)
+            for k in range(n):
+                row[k] /= s
+        for j in range(i + 1):
+            s = 0
+            for k in range(n):
+                s += row[k] * z[j * n + k]
+            s = max(min(s, 1.), -1.) if ints[0] else s / numbers[0]
+            put_number_at(&arrays[0], i * m + j, s)
+            put_number_at(&arrays[0], j * m + i, s)
+        row += n
+    return -1
+
+
+cdef void margins_of(const real* x, const int64_t* targets, Py_ssize_t count, real* others, Py_ssize_t n, real* loss,
+                     real* slopes) noexcept nogil:
+    """Of one row, whose first `count` targets are listed: the sum of max(0, 1 - x[t] + x[c]) / n over targets t and others c."""
+    cdef Py_ssize_t i, c
+    cdef real level, z, hits, sum, share = 1 / <real> n
+    cdef double total = 0
+    for c in range(n):
+        others[c] = x[c]
+        if slopes != NULL:
+            slopes[c] = 0
+    for i in range(count):
+        others[targets[i]] = -INFINITY
+    for i in range(count):
+        level, hits, sum = 1 - x[targets[i]], 0, 0
+        for c in range(n):
+            z = level + others[c]
+            sum += z if z > 0 else 0
+        total += sum
+        if slopes != NULL:
+            for c in range(n):
+                z = share if level + others[c] > 0 else 0
+                slopes[c] += z
+                hits += z
+            slopes[targets[i]] -= hits
+    loss[0] = <real> (total / n)
+
+
+cdef Py_ssize_t margins(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """arrays: the losses, their gradients or NULL, x (rows, n), targets of its shape (int64), a list in each row that ends at the first
+    negative number. Contiguous. A target that is no class is the status."""
+    cdef Py_ssize_t n = arrays[2].shape[1], size = itemsize_of(arrays[2].dtype), i, count
+    cdef const int64_t* targets = <const int64_t*> arrays[3].data
+    cdef char* slopes = arrays[1].data
+    cdef char* others = <char*> malloc(n * size)
+    if others == NULL:
+        return OUT_OF_MEMORY
+    for i in range(arrays[2].shape[0]):
+        count = 0
+        while count < n and targets[count] >= 0:
+            if targets[count] >= n:
+                free(others)
+                return targets[count]
+            count += 1
+        if arrays[0].dtype == FLOAT32:
+            margins_of[float](<float*> arrays[2].data + i * n, targets, count, <float*> others, n, <float*> arrays[0].data + i,
+                              <float*> slopes)
+        else:
+            margins_of[double](<double*> arrays[2].data + i * n, targets, count, <double*> others, n, <double*> arrays[0].data + i,
+                               <double*> slopes)
+        targets += n
+        if slopes != NULL:
+            slopes += n * size
+    free(others)
+    return -1
+
+
+add_routine("distances.margins", "wwrr", margins, (IndexError, "multilabel_margin_loss: target {status} is out of range for input of shape "
+                                                   "{arrays[2][2]}"))
+add_routine("distances.covariance", "wr", covariance)
 add_routine("distances.distances", "wrr", distances)
 add_routine("distances.back", "wwrrrr", distances_back)

@@ -49,7 +49,7 @@ _NAMES = (
     "matmul", "swap_axes", "reshape", "expand", "permute", "sum_to", "total", "spread", "gather", "put", "slice", "unslice",
     "index", "index_back", "index_fill", "as_strided", "as_strided_back", "fill_strided", "concatenate", "pieces",
     "cross_entropy_back",
-    "band", "cofactor", "cross_rows", "det", "inverse_or_inf", "matrix_exp", "pair_matrix", "permutation_matrix", "pinv",
+    "band", "cofactor", "cross_rows", "det", "inverse_or_inf", "matrix_exp", "pair_matrix", "permutation_matrix", "pinv", "powers",
     "solve_again", "solve_triangular", "svd",
     "xlogy", "zeta", "erfcx", "i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0",
     "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai", "airy_derivative",

@@ -5,7 +5,8 @@ Relies on rows.py and functions.py only. Windows are described by `geometry`, in
 
 from ..functions import (
     average_windows, average_windows_back, convolution, convolution_input, convolution_weight, cross_entropy_back, fold_windows,
-    normalize_channels_back, normalize_rows_back, put_planes, resample, resample_back, sampled, sampled_input, sampled_weight, take_planes, total, unfold_windows,
+    normalize_channels_back, normalize_rows_back, put_planes, resample, resample_back, sampled, sampled_input, sampled_weight, spread,
+    take_planes, total, unfold_windows,
 )
 from ..rows import op
 
@@ -17,6 +18,8 @@ op("nll_loss", "x", attrs="target weight ignore_index smoothing reduce", aux="pr
    dx=lambda g, x_shape, counted, target, weight, ignore_index, smoothing, reduce:
    cross_entropy_back(g, x_shape, counted, target, weight, ignore_index, smoothing, reduce),
    doc="-x[target] along the dimension of classes; all, their sum, or their mean over the weights that count")
+op("multilabel_margin", "x", attrs="target", aux="slopes", public=False, dx=lambda g, slopes: spread(g, None, (1,), False) * slopes,
+   doc="sum of max(0, 1 - x[t] + x[c]) / C over the target classes t of each row and others c", special="1 - x[t] + x[c] = 0: 0")
 
 
 # ---- windows
