@@ -95,19 +95,17 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return reduce.norm(A, 2, (rows, cols), keepdim)
     if ord in (1, -1, INF, -INF) and not isinstance(ord, str):
         summed, kept = (rows, cols) if ord in (1, -1) else (cols, rows)
-        sums = elementwise.abs(A).sum(summed, keepdim=True)
-        out = _largest(sums, kept, True) if ord > 0 else sums.amin(kept, keepdim=True)
-    elif ord in ("nuc", 2, -2):
+        sums = elementwise.abs(A).sum(summed, keepdim)
+        if kept > summed and not keepdim:
+            kept -= 1
+        return _largest(sums, kept, keepdim) if ord > 0 else sums.amin(kept, keepdim)
+    if ord in ("nuc", 2, -2):
         s = svdvals(movedim(A, (rows, cols), (-2, -1)))
         values = s.sum(-1) if ord == "nuc" else _largest(s, -1, False) if ord == 2 else s.amin(-1)
         if not keepdim:
             return values
         return reshape(values, [1 if i in (rows, cols) else n for i, n in enumerate(A.shape)])
-    else:
-        raise ArgumentError(f"{name}: order {ord!r} is not supported: expected 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
-    if keepdim:
-        return out
-    return reshape(out, [n for i, n in enumerate(A.shape) if i not in (rows, cols)])
+    raise ArgumentError(f"{name}: order {ord!r} is not supported: expected 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
 
 
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
