@@ -16,8 +16,8 @@ from .engine import elementwise as _elementwise
 from .engine import methods as _methods
 from .engine.backward import get_engine, set_engine
 from .engine.choose import (
-    add, celu, clamp, clamp_, clamp_max, clamp_min, isclose, logit, logit_, masked_fill, nan_to_num, nan_to_num_, polygamma, prelu, round,
-    round_, sub, where,
+    add, celu, clamp, clamp_, clamp_max, clamp_min, isclose, logit, logit_, masked_fill, nan_to_num, nan_to_num_, polygamma, pow, prelu,
+    round, round_, sub, where,
 )
 from .engine.composed import (
     allclose, angle, clamp_max_, clamp_min_, dist, fill, float_power, frexp, gcd, gradient, isreal, lcm, ldexp, ldexp_, positive, real,
@@ -35,7 +35,7 @@ from .engine.devices import (
 from .engine.operands import get_default_dtype, set_default_dtype
 from .engine.function import custom_op
 from .engine.arrange import (
-    broadcast_shapes, cartesian_prod, combinations, diagflat, fliplr, flipud,
+    broadcast_shapes, combinations, diagflat, fliplr, flipud,
     dsplit, hsplit, tril_indices, triu_indices, vsplit,
 )
 from .engine.blocks import flip, repeat_interleave, roll, rot90, tile
@@ -45,8 +45,8 @@ from .engine.hooks import set_detect_anomaly as set_anomaly_enabled
 from .engine.index import index_put, index_put_, masked_scatter, masked_select, nonzero, put, take
 from .engine.indexing import index_reduce, scatter_reduce
 from .engine.joins import (
-    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors, cat, chunk, column_stack, dstack, hstack, meshgrid, split, stack,
-    tensor_split, unbind, vstack,
+    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors, cartesian_prod, cat, chunk, column_stack, dstack, hstack, meshgrid,
+    split, stack, tensor_split, unbind, vstack,
 )
 from .engine.making import (
     BoolTensor, ByteTensor, DoubleTensor, FloatTensor, IntTensor, LongTensor,

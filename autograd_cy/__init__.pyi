@@ -33,7 +33,7 @@ from .engine.backward import get_engine as get_engine, set_engine as set_engine
 from .engine.function import custom_op as custom_op
 from .engine.choose import (
     add as add, clamp as clamp, clamp_ as clamp_, clamp_max as clamp_max, clamp_min as clamp_min, isclose as isclose, logit as logit,
-    logit_ as logit_, masked_fill as masked_fill, nan_to_num as nan_to_num, nan_to_num_ as nan_to_num_, polygamma as polygamma,
+    logit_ as logit_, masked_fill as masked_fill, nan_to_num as nan_to_num, nan_to_num_ as nan_to_num_, polygamma as polygamma, pow as pow,
     prelu as prelu, round as round, round_ as round_, sub as sub, where as where,
 )
 from .engine.choose import clamp as _clamp
@@ -93,7 +93,8 @@ from .engine.index import (
 )
 from .engine.joins import (
     block_diag as block_diag, cat as cat, chunk as chunk, split as split, stack as stack, unbind as unbind, atleast_1d as atleast_1d,
-    atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors, column_stack as column_stack,
+    atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors, cartesian_prod as cartesian_prod,
+    column_stack as column_stack,
     dstack as dstack, hstack as hstack, meshgrid as meshgrid, tensor_split as tensor_split, vstack as vstack,
 )
 from .engine.joins import cat as _cat, split as _split, vstack as _vstack
@@ -165,7 +166,7 @@ from .graph import (
 from .graph.explain import explain_grad as explain_grad
 from .kernels.gemm import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from .engine.arrange import (
-    broadcast_shapes as broadcast_shapes, cartesian_prod as cartesian_prod, combinations as combinations, diagflat as diagflat,
+    broadcast_shapes as broadcast_shapes, combinations as combinations, diagflat as diagflat,
     dsplit as dsplit, fliplr as fliplr, flipud as flipud, hsplit as hsplit,
     tril_indices as tril_indices, triu_indices as triu_indices, vsplit as vsplit,
 )
@@ -179,19 +180,19 @@ from .engine.blocks import (
 from .engine.indexing import index_reduce as index_reduce, scatter_reduce as scatter_reduce
 # elementwise rows: begin (written by ops/stubs.py)
 from .engine.elementwise import (
-    mul as mul, floor_divide as floor_divide, remainder as remainder, fmod as fmod, pow as pow, neg as neg, abs as abs, sign as sign,
-    square as square, sqrt as sqrt, rsqrt as rsqrt, reciprocal as reciprocal, deg2rad as deg2rad, rad2deg as rad2deg, hypot as hypot,
-    lerp as lerp, addcmul as addcmul, addcdiv as addcdiv, exp as exp, expm1 as expm1, exp2 as exp2, log as log, log2 as log2,
-    log10 as log10, log1p as log1p, sin as sin, cos as cos, tan as tan, sinh as sinh, cosh as cosh, tanh as tanh, asin as asin,
-    acos as acos, atan as atan, asinh as asinh, acosh as acosh, atanh as atanh, sinc as sinc, logaddexp as logaddexp,
-    logaddexp2 as logaddexp2, xlogy as xlogy, xlog1py as xlog1py, atan2 as atan2, erf as erf, erfc as erfc, erfinv as erfinv,
-    lgamma as lgamma, digamma as digamma, sigmoid as sigmoid, logsigmoid as logsigmoid, relu as relu, leaky_relu as leaky_relu, elu as elu,
-    selu as selu, celu as celu, relu6 as relu6, hardtanh as hardtanh, hardsigmoid as hardsigmoid, hardswish as hardswish,
-    threshold as threshold, hardshrink as hardshrink, softshrink as softshrink, tanhshrink as tanhshrink, softsign as softsign,
-    mish as mish, gelu as gelu, gelu_tanh as gelu_tanh, silu as silu, softplus as softplus, maximum as maximum, minimum as minimum,
-    fmax as fmax, fmin as fmin, floor as floor, ceil as ceil, trunc as trunc, frac as frac, copysign as copysign, heaviside as heaviside,
-    nextafter as nextafter, eq as eq, ne as ne, lt as lt, le as le, gt as gt, ge as ge, logical_and as logical_and,
-    logical_or as logical_or, logical_xor as logical_xor, logical_not as logical_not, bitwise_and as bitwise_and, bitwise_or as bitwise_or,
+    mul as mul, floor_divide as floor_divide, remainder as remainder, fmod as fmod, neg as neg, abs as abs, sign as sign, square as square,
+    sqrt as sqrt, rsqrt as rsqrt, reciprocal as reciprocal, deg2rad as deg2rad, rad2deg as rad2deg, hypot as hypot, lerp as lerp,
+    addcmul as addcmul, addcdiv as addcdiv, exp as exp, expm1 as expm1, exp2 as exp2, log as log, log2 as log2, log10 as log10,
+    log1p as log1p, sin as sin, cos as cos, tan as tan, sinh as sinh, cosh as cosh, tanh as tanh, asin as asin, acos as acos, atan as atan,
+    asinh as asinh, acosh as acosh, atanh as atanh, sinc as sinc, logaddexp as logaddexp, logaddexp2 as logaddexp2, xlogy as xlogy,
+    xlog1py as xlog1py, atan2 as atan2, erf as erf, erfc as erfc, erfinv as erfinv, lgamma as lgamma, digamma as digamma,
+    sigmoid as sigmoid, logsigmoid as logsigmoid, relu as relu, leaky_relu as leaky_relu, elu as elu, selu as selu, celu as celu,
+    relu6 as relu6, hardtanh as hardtanh, hardsigmoid as hardsigmoid, hardswish as hardswish, threshold as threshold,
+    hardshrink as hardshrink, softshrink as softshrink, tanhshrink as tanhshrink, softsign as softsign, mish as mish, gelu as gelu,
+    gelu_tanh as gelu_tanh, silu as silu, softplus as softplus, maximum as maximum, minimum as minimum, fmax as fmax, fmin as fmin,
+    floor as floor, ceil as ceil, trunc as trunc, frac as frac, copysign as copysign, heaviside as heaviside, nextafter as nextafter,
+    eq as eq, ne as ne, lt as lt, le as le, gt as gt, ge as ge, logical_and as logical_and, logical_or as logical_or,
+    logical_xor as logical_xor, logical_not as logical_not, bitwise_and as bitwise_and, bitwise_or as bitwise_or,
     bitwise_xor as bitwise_xor, bitwise_not as bitwise_not, isnan as isnan, isinf as isinf, isfinite as isfinite, isposinf as isposinf,
     isneginf as isneginf, signbit as signbit, bitwise_left_shift as bitwise_left_shift, bitwise_right_shift as bitwise_right_shift,
     cbrt as cbrt, neg_ as neg_, abs_ as abs_, sign_ as sign_, square_ as square_, sqrt_ as sqrt_, rsqrt_ as rsqrt_,

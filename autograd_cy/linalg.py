@@ -5,11 +5,11 @@ Relies on the engine. LinAlgError is what singular matrices and the like raise, 
 
 from .array.errors import LinAlgError
 from .engine.linear_algebra import (
-    cholesky, cholesky_ex, det, eigh, eigvalsh, inv, inv_ex, lu_factor, lu_factor_ex, lu_solve, matrix_exp, qr, slogdet, solve, solve_ex,
-    solve_triangular, svd, svdvals,
+    cholesky, det, eigh, eigvalsh, inv, lu_factor, lu_solve, matrix_exp, qr, slogdet, solve, solve_triangular, svd, svdvals,
 )
 from .engine.matrix_functions import (
-    cond, diagonal, eig, eigvals, lstsq, lu, matrix_norm, matrix_power, matrix_rank, norm, pinv, tensorinv, tensorsolve, vector_norm,
+    cholesky_ex, cond, diagonal, eig, eigvals, inv_ex, lstsq, lu, lu_factor_ex, matrix_norm, matrix_power, matrix_rank, norm, pinv,
+    solve_ex, tensorinv, tensorsolve, vector_norm,
 )
 from .engine.matrix_products import linalg_cross as cross
 from .engine.matrix_products import linalg_vander as vander

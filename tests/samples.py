@@ -1145,9 +1145,13 @@ ARRANGED = [  # op, on tensors, reference, shape
     ("unflatten", lambda x: x.unflatten(1, (2, -1)), lambda x: x.reshape(2, 2, 3), (2, 6)),
     ("tensor_split", lambda x: ag.tensor_split(x, 3), lambda x: tuple(np.array_split(x, 3)), (5, 2)),
     ("block_diag", lambda x: ag.block_diag(x, x), lambda x: np.block([[x, np.zeros_like(x)], [np.zeros_like(x), x]]), (2, 3)),
-    ("meshgrid", lambda x: ag.meshgrid(x, x, indexing="xy"), lambda x: tuple(np.meshgrid(x, x)), (3,)),
+    ("grid", lambda x: ag.meshgrid(x, x, indexing="xy"), lambda x: tuple(np.meshgrid(x, x)), (3,)),
     ("hstack", lambda x: ag.hstack((x, x)), lambda x: np.hstack((x, x)), (2, 3)),
     ("column_stack", lambda x: ag.column_stack((x, x)), lambda x: np.column_stack((x, x)), (3,)),
+    ("stack", lambda x: ag.dstack([x, x]), lambda x: np.dstack((x, x)), (2, 3)),
+    ("grid", lambda x: ag.meshgrid(x, x[:2], x), lambda x: tuple(np.meshgrid(x, x[:2], x, indexing="ij")), (3,)),
+    ("repeat_interleave", lambda x: x.repeat_interleave(2), lambda x: np.repeat(x, 2), (2, 3)),
+    ("diagonal", lambda x: x.diag(-1), lambda x: np.diag(x, -1), (3, 4)),
 ]
 for _k, (_name, _call, _ref, _shape) in enumerate(ARRANGED):
     add(f"{_name}[arranged {_k}]", _call, _ref, (_shape, "real"), second=False)

@@ -10,6 +10,8 @@ from autograd_cy.array.dtype cimport MAX_NDIM
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators
 
 from autograd_cy.array.errors import ShapeError, worded
+from autograd_cy.engine.devices import CPU
+from autograd_cy.engine.devices import device as only_cpu
 
 
 cdef extern from *:
@@ -26,6 +28,7 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     Py_ssize_t PyVectorcall_NARGS(size_t n) noexcept
+    PyObject* PyObject_Vectorcall(PyObject* f, PyObject** args, size_t n, PyObject* names) noexcept
     bint PyLong_CheckExact(PyObject* o) noexcept
     bint PyTuple_CheckExact(PyObject* o) noexcept
     bint PyList_CheckExact(PyObject* o) noexcept
@@ -114,11 +117,19 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
     return n
 
 
-cdef object sizes_from(tuple args):
-    """Sizes given as f(2, 3) or f((2, 3))."""
+cdef object sizes_from(tuple args, object named=None):
+    """Sizes given as f(2, 3), f((2, 3)) or f(size=(2, 3))."""
+    if named is not None and not args:
+        return named
     if len(args) == 1 and not isinstance(args[0], int) and hasattr(args[0], "__len__") and not isinstance(args[0], Tensor):
         return args[0]
     return args
+
+
+cpdef int on_cpu(object device) except -1:
+    if device is not None and device is not CPU:
+        only_cpu(device)
+    return 0
 
 
 cpdef Tensor need_tensor(object x, str name):
@@ -146,11 +157,12 @@ cdef int plain_ints(PyObject** args, Py_ssize_t n, Py_ssize_t* ints) noexcept:
     return <int> n
 
 
-# Functions f(x, *ints) enter here: Cython packs *ints in a tuple, 40 ns. `make` makes the result, or None where something is wrong,
-# which f itself will then say.
+# Functions f(x, *ints) and f(*tensors) enter here: Cython packs these in a tuple, 40 ns. `make` (of ints) or `join` makes the result, or
+# None where something is wrong, which f itself will then say.
 cdef struct Quick:
     PyObject* function
     Maker make
+    Joiner join
     ag_call general
 
 cdef Quick quick[16]
@@ -160,25 +172,35 @@ cdef PyObject* quick_call(PyObject* f, PyObject** args, size_t nargsf, PyObject*
     cdef Py_ssize_t ints[MAX_NDIM]
     cdef Py_ssize_t n_args = PyVectorcall_NARGS(nargsf)
     cdef Quick* q = &quick[0]
+    cdef PyObject* result
     cdef int n = -1
     while q.function != f:
         q += 1
-    if names == NULL and n_args > 0 and is_tensor(args[0]):
-        n = plain_ints(args + 1, n_args - 1, ints)
-    if n >= 0:
-        made = q.make(<Tensor> args[0], n, ints)
-        if made is not None:
-            Py_INCREF(made)
-            return <PyObject*> made
-    return q.general(f, args, nargsf, names)
+    made = None
+    if q.join != NULL:
+        made = q.join(args, n_args, names)
+    else:
+        if names == NULL and n_args > 0 and is_tensor(args[0]):
+            n = plain_ints(args + 1, n_args - 1, ints)
+        if n >= 0:
+            made = q.make(<Tensor> args[0], n, ints)
+    if made is not None:
+        Py_INCREF(made)
+        return <PyObject*> made
+    if q.general != NULL:
+        return q.general(f, args, nargsf, names)
+    ag_entry(<object> f)[0] = NULL                    # f(*tensors) has no such entry of its own
+    result = PyObject_Vectorcall(f, args, nargsf, names)
+    ag_entry(<object> f)[0] = quick_call
+    return result
 
 
-cdef int make_quick(object f, Maker make) except -1:
+cdef int make_quick(object f, Maker make, Joiner join) except -1:
     cdef ag_call* entry = ag_entry(f)
     cdef Quick* q = &quick[0]
-    if entry != NULL and entry[0] != NULL:
+    if entry != NULL:
         while q.function != NULL:
             q += 1
-        q.function, q.make, q.general = <PyObject*> f, make, entry[0]
+        q.function, q.make, q.join, q.general = <PyObject*> f, make, join, entry[0]
         entry[0] = quick_call
     return 0

@@ -98,17 +98,6 @@ def broadcast_shapes(*shapes):
     return tuple(made)
 
 
-def cartesian_prod(*tensors):
-    """All choices of one element of each tensor (of one dimension), as rows."""
-    for t in tensors:
-        if not isinstance(t, Tensor) or t.ndim != 1:
-            need_tensor(t, "cartesian_prod")
-            raise RuntimeError("cartesian_prod: expected tensors of one dimension")
-    if len(tensors) == 1:
-        return tensors[0]
-    return shape.reshape(joins.stack(joins.meshgrid(*tensors), -1), (-1, len(tensors)))
-
-
 def combinations(input, r=2, with_replacement=False):
     """All choices of r elements of a vector, in its order, as rows."""
     if need_tensor(input, "combinations").ndim != 1:
@@ -169,7 +158,7 @@ def _triangle_indices(name, triangle):
     def function(row, col, offset=0, *, dtype=int64, device=None):
         if row < 0 or col < 0:
             raise RuntimeError(f"{name}: row and col must not be negative, got {row} and {col}")
-        return nonzero(triangle(creation.ones(row, col, dtype=boolean), offset)).t().contiguous().to(dtype)
+        return nonzero(triangle(creation.ones(row, col, dtype=boolean, device=device), offset)).t().contiguous().to(dtype)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Rows and columns of what {name[:4]} keeps of a (row, col) matrix, as a (2, n) tensor."
     return function

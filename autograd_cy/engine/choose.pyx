@@ -53,7 +53,7 @@ cdef object times(object input, object other, object alpha):
 
 
 cdef object summed(int opcode, object input, object other, object alpha, bint in_place, str name):
-    """a + alpha * b or a - alpha * b. Many floats without history go through one loop, addcmul by 1, which gives the same bits as two;
+    """a + alpha * b or a - alpha * b. Many elements without history go through one loop, addcmul by 1, which gives the same bits as two;
     for few it takes longer."""
     cdef PyObject* args[3]
     cdef double factor
@@ -63,9 +63,14 @@ cdef object summed(int opcode, object input, object other, object alpha, bint in
     if alpha is not UNIT:
         if (type(alpha) is float or type(alpha) is int) and is_tensor(args[0]) and is_tensor(args[1]):
             x, y = <Tensor> input, <Tensor> other
-            if (x.layout.numel >= ONE_PASS and x.dtype_ <= FLOAT64 and y.dtype_ == x.dtype_ and x.layout.flags & DENSE
-                    and same_shape(x.layout, y.layout) and not any_wants_grad(2, args)):
+            if (x.layout.numel >= ONE_PASS and y.dtype_ == x.dtype_ and x.layout.flags & DENSE and same_shape(x.layout, y.layout)
+                    and (x.dtype_ <= FLOAT64 or x.dtype_ < BOOL and type(alpha) is int and -2**31 <= alpha < 2**31)
+                    and not any_wants_grad(2, args)):
                 factor = alpha if opcode == ADD else -alpha
+                if x.dtype_ > FLOAT64:
+                    args[2] = <PyObject*> UNIT
+                    if x.dtype_ == UINT8:
+                        factor = (alpha if opcode == ADD else -alpha) & 255
                 return own(inplace_with(ADDCMUL, 3, args, &factor) if in_place else elementwise(ADDCMUL, 3, args, &factor, NO_REDUCTION))
         other = times(input, other, alpha)
         args[1] = <PyObject*> other
@@ -92,6 +97,17 @@ def sub_(input, other, *, alpha=1):
     """In place: a - alpha * b."""
     need_tensor(input, "sub_")
     return summed(SUB, input, other, alpha, True, "sub_")
+
+
+def pow(input, exponent):
+    """input ** exponent, of which either may be a number. Integers to negative integer powers are a RuntimeError."""
+    return combined("pow", binary(POW, <PyObject*> input, <PyObject*> exponent))
+
+
+def pow_(input, exponent):
+    """In place: input ** exponent."""
+    need_tensor(input, "pow_")
+    return combined("pow_", binary_(POW, <PyObject*> input, <PyObject*> exponent))
 
 
 def pow_row(a, b):
@@ -386,6 +402,8 @@ cdef object derivative_of_digamma(object x, double n, bint in_place):
 def polygamma(n, input):
     """The n-th derivative of digamma: (-1) ** (n + 1) n! sum over k >= 0 of 1 / (x + k) ** (n + 1)."""
     need_tensor(input, "polygamma")
+    if n is UNIT:
+        return own(unary(TRIGAMMA, <PyObject*> input))
     if n == 1:
         return trigamma(input)
     return derivative_of_digamma(input, order(n), False) if n else input.digamma()

@@ -7,7 +7,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
 from autograd_cy.array.dtype cimport FLOAT64, MAX_NDIM
-from autograd_cy.array.layout cimport Layout, layout_contiguous_like, layout_decref, layout_incref
+from autograd_cy.array.layout cimport Layout, layout_contiguous_like, layout_decref, layout_incref, same_shape
+from autograd_cy.engine.arguments cimport need_tensor
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
@@ -21,6 +22,7 @@ from autograd_cy.engine.tensor cimport DIV, MUL, SUB, Tensor, operators, tensor_
 from autograd_cy.kernels.table cimport REDUCE_MEAN, REDUCE_NORM, REDUCE_SUM
 
 from autograd_cy.engine.choose import clamp_, where
+from autograd_cy.engine.reduce import sum as sum_over
 
 cdef int CDIST = row_number("cdist"), PDIST = row_number("pdist"), COV = row_number("cov")
 cdef int NORMALIZE = row_number("normalize"), MAXIMUM = row_number("maximum"), SQRT = row_number("sqrt"), GT = row_number("gt")
@@ -175,6 +177,23 @@ def unit_row(given, dim, double eps):
         attrs = (dims, limit)
         record(NORMALIZE, <PyObject*> out, 1, inputs, <PyObject*> attrs, NULL)
     return out
+
+
+def normalize(input, p=2.0, dim=1, double eps=1e-12):
+    """x / max(norm(x, p), eps) along dim."""
+    out = unit_row(input, dim, eps) if p == 2 else None
+    if out is None:
+        x = need_tensor(input, "normalize")
+        out = x / x.norm(p, dim, True).clamp(eps)
+    return out
+
+
+def cosine_rows(first, second, dim, double eps):
+    """The cosine similarity of floats of one shape; None of anything else."""
+    if not isinstance(first, Tensor) or not isinstance(second, Tensor) or not same_shape((<Tensor> first).layout, (<Tensor> second).layout):
+        return None
+    a, b = unit_row(first, dim, eps), unit_row(second, dim, eps)
+    return None if a is None or b is None else sum_over(combined_by(MUL, a, b), dim)
 
 
 cdef int unit_backward(Node node, PyObject** grads, PyObject** result) except -1:

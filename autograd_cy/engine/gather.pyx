@@ -117,12 +117,12 @@ cdef object gathered(Tensor x, Tensor places, int axis, PyObject* index):
     return out
 
 
-def gather(x, dim, index):
-    """x[..., index[..., i, ...], ...] along dim: the shape of `index`. Duplicates add up in the gradient.
+def gather(input, dim, index):
+    """input[..., index[..., i, ...], ...] along dim: the shape of `index`. Duplicates add up in the gradient.
 
     Raises IndexError for indices out of range, ValueError where shapes, TypeError where dtypes do not fit.
     """
-    cdef Tensor t = need_tensor(x, "gather")
+    cdef Tensor t = need_tensor(input, "gather")
     cdef int axis = axis_of(dim, t.layout.ndim, "gather")
     cdef Tensor places = checked_places(t, index, axis, "gather")
     return gathered(t, places, axis, <PyObject*> places)

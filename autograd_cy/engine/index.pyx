@@ -425,11 +425,11 @@ def masked_scatter(input, mask, source):
     return masked_into(own(copy_like(t)) if t.layout.flags & OVERLAPPING else copied_as_clone(t), m, source, "masked_scatter", t)
 
 
-def nonzero(x, *, as_tuple=False):
+def nonzero(input, *, as_tuple=False):
     """Positions of the elements that are not zero: int64 of shape (count, ndim), or a tensor for each dimension, of which a tensor
     without dimensions then counts as having one."""
-    cdef bint flat = as_tuple and need_tensor(x, "nonzero").layout.ndim == 0
-    cdef Tensor rows = true_places(need_tensor(x, "nonzero"), flat, "nonzero()")
+    cdef bint flat = as_tuple and need_tensor(input, "nonzero").layout.ndim == 0
+    cdef Tensor rows = true_places(need_tensor(input, "nonzero"), flat, "nonzero()")
     cdef int i
     if flat:
         return (rows,)

@@ -9,15 +9,16 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, shape_tuple,
-    strides_of,
+    CONTIGUOUS, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, layout_view, same_shape,
+    shape_tuple, strides_of,
 )
-from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, unmoved
-from autograd_cy.engine.gradients cimport backwards, fit
+from autograd_cy.engine.arguments cimport axis_of, integer, make_quick, need_tensor, plain_ints, unmoved
+from autograd_cy.engine.gradients cimport backwards, fit, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport copy_elements, promote
-from autograd_cy.engine.record cimport record_ints, set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.record cimport record_ints, set_base, set_edge, set_history, view_of, wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport expanded, made, narrowed, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, operators, tensor_alias
@@ -25,7 +26,7 @@ from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.array.errors import ShapeError, worded
 
-cdef int BLOCK_DIAG = row_number("block_diag")
+cdef int BLOCK_DIAG = row_number("block_diag"), GRID = row_number("grid")
 cdef Py_ssize_t NOTHING = 0
 cdef int CONCATENATE = row_number("concatenate"), STACK = row_number("stack"), PIECES = row_number("pieces"), UNBIND = row_number("unbind")
 
@@ -44,8 +45,8 @@ cdef enum:
     MOST_PARTS = 1 << 30      # of one tensor, or to join
 
 
-cdef struct Sizes:            # of parts, and room for another number behind
-    Py_ssize_t few[33]
+cdef struct Sizes:            # of parts, and room for two more numbers behind
+    Py_ssize_t few[34]
     Py_ssize_t* at
 
 
@@ -56,7 +57,7 @@ cdef object room_for(Py_ssize_t n, Sizes* sizes):
         return None
     if n > MOST_PARTS:
         raise worded(MemoryError, "out of memory: {} tensors", n)
-    memory = PyBytes_FromStringAndSize(NULL, (n + 1) * sizeof(Py_ssize_t))
+    memory = PyBytes_FromStringAndSize(NULL, (n + 2) * sizeof(Py_ssize_t))
     sizes.at = <Py_ssize_t*> PyBytes_AS_STRING(memory)
     return memory
 
@@ -293,27 +294,50 @@ cdef tuple with_dims(object tensors, int ndim, str name):
 def block_diag(*tensors):
     """A matrix with the given matrices (vectors are rows) along its diagonal, zeros elsewhere."""
     cdef tuple given = tensors_of(tensors if len(tensors) else (made(1, &NOTHING, FLOAT32),), "block_diag")
-    cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
+    return blocks_of(PySequence_Fast_ITEMS(<PyObject*> given), len(given))
+
+
+cdef object quick_blocks(PyObject** parts, Py_ssize_t n, PyObject* names):
+    cdef Py_ssize_t k
+    for k in range(n):
+        if not is_tensor(parts[k]):
+            return None
+    return blocks_of(parts, n) if n and names == NULL else None
+
+
+cdef object blocks_of(PyObject** parts, Py_ssize_t n):
     cdef Py_ssize_t shape[2]
-    cdef int n = <int> len(given), dtype = -1, k
+    cdef Py_ssize_t rows, cols, size
+    cdef int dtype = -1, k
+    cdef bint plain = not recording()
     cdef Layout* part
     cdef Sizes room
     _memory = room_for(2 * n, &room)
     shape[0] = shape[1] = 0
     for k in range(n):
-        part, dtype = (<Tensor> parts[k]).layout, promote(dtype, (<Tensor> parts[k]).dtype_)
+        part = (<Tensor> parts[k]).layout
         if part.ndim > 2:
-            raise worded(RuntimeError, "block_diag: expected tensors of at most 2 dimensions, got shape {.shape}", given[k])
+            raise worded(RuntimeError, "block_diag: expected tensors of at most 2 dimensions, got shape {.shape}", <object> parts[k])
+        plain = plain and part.flags & CONTIGUOUS and (k == 0 or (<Tensor> parts[k]).dtype_ == dtype)
+        dtype = promote(dtype, (<Tensor> parts[k]).dtype_)
         room.at[2 * k] = part.dims[0] if part.ndim == 2 else 1
         room.at[2 * k + 1] = part.dims[part.ndim - 1] if part.ndim else 1
         shape[0] += room.at[2 * k]
         shape[1] += room.at[2 * k + 1]
     cdef Tensor out = zeros_of(2, shape, dtype)
+    size = itemsize_of(dtype)
     shape[0] = 0
-    for k in range(n):
-        copy_part(out, shape[0], <Tensor> parts[k], strides_of(out.layout) + 2 - (<Tensor> parts[k]).layout.ndim)
-        shape[0] += room.at[2 * k] * shape[1] + room.at[2 * k + 1]
-    return recorded_join(n, parts, out, BLOCK_DIAG, 2 * n, room.at)
+    for k in range(<int> n):
+        rows, cols = room.at[2 * k], room.at[2 * k + 1]
+        if plain and out.layout.numel <= PLAIN_ELEMENTS:
+            ag_pieces(rows, cols * size, out.data + shape[0] * size, shape[1] * size, (<Tensor> parts[k]).data)
+        else:
+            copy_part(out, shape[0], <Tensor> parts[k], strides_of(out.layout) + 2 - (<Tensor> parts[k]).layout.ndim)
+        shape[0] += rows * shape[1] + cols
+    return recorded_join(<int> n, parts, out, BLOCK_DIAG, <int> (2 * n), room.at)
+
+
+make_quick(block_diag, NULL, quick_blocks)
 
 
 cdef int blocks_backward(Node node, PyObject** grads, PyObject** result) except -1:
@@ -409,12 +433,11 @@ def broadcast_tensors(*tensors):
 def meshgrid(*tensors, str indexing="ij"):
     """Grids: tensor i repeated along all dimensions but i. indexing "xy" exchanges the first two dimensions."""
     cdef list parts = list(tensors_of(tensors[0] if len(tensors) == 1 and not is_tensor(<PyObject*> tensors[0]) else tensors, "meshgrid"))
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t sizes[MAX_NDIM + 1]
     cdef int n = <int> len(parts)
     cdef bint xy = indexing == "xy", swaps = xy and n > 1
     cdef Tensor t
-    cdef int i, at
+    cdef int i
     if not xy and indexing != "ij":
         raise worded(RuntimeError, "meshgrid: indexing must be \"ij\" or \"xy\", got {!r}", indexing)
     if n > MAX_NDIM:
@@ -426,15 +449,76 @@ def meshgrid(*tensors, str indexing="ij"):
                                        ', '.join([str(p.shape) for p in parts]))
         if t.dtype_ != (<Tensor> parts[0]).dtype_:
             raise RuntimeError("meshgrid: expected tensors of one dtype")
-        shape[i] = 1
         sizes[1 - i if swaps and i < 2 else i] = t.layout.numel
     for i in range(n):
-        at = 1 - i if swaps and i < 2 else i
-        shape[at] = sizes[at]
-        t = <Tensor> parts[i]
-        parts[i] = expanded(t if at == n - 1 and t.layout.ndim else reshape_to(t, n, shape), n, sizes)
-        shape[at] = 1
+        parts[i] = grid_of(<Tensor> parts[i], 1 - i if swaps and i < 2 else i, n, sizes)
     return tuple(parts)
+
+
+cdef object quick_grids(PyObject** given, Py_ssize_t n, PyObject* names):
+    """meshgrid of vectors, "ij"."""
+    cdef Py_ssize_t sizes[MAX_NDIM + 1]
+    cdef Py_ssize_t i
+    if not 0 < n <= MAX_NDIM or names != NULL and (len(<tuple> names) != 1 or (<tuple> names)[0] != "indexing" or <object> given[n] != "ij"):
+        return None
+    for i in range(n):
+        if not is_tensor(given[i]) or (<Tensor> given[i]).layout.ndim != 1 or (<Tensor> given[i]).dtype_ != (<Tensor> given[0]).dtype_:
+            return None
+        sizes[i] = (<Tensor> given[i]).layout.numel
+    cdef tuple parts = PyTuple_New(n)
+    for i in range(n):
+        part = grid_of(<Tensor> given[i], <int> i, <int> n, sizes)
+        Py_INCREF(part)
+        PyTuple_SET_ITEM(parts, i, part)
+    return parts
+
+
+cdef object grid_of(Tensor t, int at, int n, Py_ssize_t* sizes):
+    """t, of at most one dimension, repeated along all dimensions but `at`. There is room for another number behind the sizes."""
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int i
+    for i in range(n):
+        strides[i] = 0
+    if t.layout.ndim:
+        strides[at] = strides_of(t.layout)[0]
+    sizes[n] = at
+    return view_of(t, layout_strided(n, sizes, strides), t.data, GRID, n + 1, sizes)
+
+
+make_quick(meshgrid, NULL, quick_grids)
+
+
+cdef int grid_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """The sum over all dimensions but one."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Layout* layout
+    cdef Layout* full = node.edges[0].layout
+    cdef int i, at = <int> (<const Py_ssize_t*> node.saved)[g.layout.ndim]
+    for i in range(g.layout.ndim):
+        shape[i] = g.layout.dims[i] if i == at else 1
+    layout = layout_contiguous(g.layout.ndim, shape)
+    g = own(sum_to_layout(g, layout))
+    layout_decref(layout)
+    result[0] = tensor_alias(g, layout_view(g.layout, full.ndim, full.dims), g.data)
+    return 0
+
+
+backwards[GRID] = grid_backward
+
+
+def cartesian_prod(*tensors):
+    """All choices of one element of each tensor (of one dimension), as rows."""
+    cdef tuple given = tensors_of(tensors, "cartesian_prod")
+    cdef Py_ssize_t shape[2]
+    for t in given:
+        if (<Tensor> t).layout.ndim != 1:
+            raise RuntimeError("cartesian_prod: expected tensors of one dimension")
+    if len(given) == 1:
+        return given[0]
+    grids = stacked_any(meshgrid(*given), len(given))
+    shape[0], shape[1] = (<Tensor> grids).layout.numel // len(given), len(given)
+    return reshape_to(<Tensor> grids, 2, shape)
 
 
 # ---- cut
@@ -499,9 +583,9 @@ cdef int cut_axis(Tensor x, object dim, str name) except -1:
     return axis_of(dim, x.layout.ndim, name)
 
 
-def unbind(x, dim=0):
+def unbind(input, dim=0):
     """The slices along dim, without it: a tuple of views."""
-    cdef Tensor a = need_tensor(x, "unbind")
+    cdef Tensor a = need_tensor(input, "unbind")
     cdef int axis = cut_axis(a, dim, "unbind")
     return cut(a, UNBIND, a.layout.dims[axis], NULL, axis)
 
@@ -509,23 +593,30 @@ def unbind(x, dim=0):
 cdef tuple by_sizes(Tensor x, object given, int axis, str name):
     """Views of the given sizes, which must add up."""
     cdef unsigned long long before = operators.exchanges
-    cdef Py_ssize_t size = x.layout.dims[axis], left = size, n = len(given), k = 0       # len may change x
+    cdef Py_ssize_t size = x.layout.dims[axis], left = size, k = 0
     cdef Sizes room
-    _memory = room_for(n, &room)
-    cdef Py_ssize_t* sizes = room.at
-    for wanted in given:
-        if k == n:
-            break
-        sizes[k] = wanted if type(wanted) is int else integer(wanted, "a size", name)
-        if not 0 <= sizes[k] <= left:
+    cdef PyObject* plain = <PyObject*> given
+    cdef Py_ssize_t n = plain_ints(&plain, 1, room.few)
+    _memory = None
+    room.at = room.few
+    if n < 0:
+        n = len(given)                                                  # it may change x
+        _memory = room_for(n, &room)
+        for wanted in given:
+            if k == n:
+                break
+            room.at[k] = wanted if type(wanted) is int else integer(wanted, "a size", name)
+            k += 1
+        unmoved(before, name)
+        left = left if k == n else -1
+    for k in range(n):
+        if not 0 <= room.at[k] <= left:
             left = -1
             break
-        left -= sizes[k]
-        k += 1
-    unmoved(before, name)
-    if left or k != n:
+        left -= room.at[k]
+    if left:
         raise worded(ShapeError, "{}: sizes {} do not add up to {}, the size of dim {} of shape {.shape}", name, list(given), size, axis, x)
-    return cut(x, PIECES, n, sizes, axis)
+    return cut(x, PIECES, n, room.at, axis)
 
 
 cdef tuple by_number(Tensor x, Py_ssize_t n, Py_ssize_t size, Py_ssize_t larger, int axis):
@@ -544,9 +635,9 @@ def pieces(Tensor x, sizes, int dim):
     return by_sizes(x, sizes, dim, "split")
 
 
-def split(x, split_size_or_sections, dim=0):
+def split(tensor, split_size_or_sections, dim=0):
     """Consecutive views along dim: of one size (the last may be smaller), or of the given sizes."""
-    cdef Tensor a = need_tensor(x, "split")
+    cdef Tensor a = need_tensor(tensor, "split")
     cdef int axis = cut_axis(a, dim, "split")
     cdef Py_ssize_t n = a.layout.dims[axis], size
     if not isinstance(split_size_or_sections, int):
@@ -557,9 +648,9 @@ def split(x, split_size_or_sections, dim=0):
     return by_number(a, (n - 1) // size + 1 if n else 1, size, 0, axis)
 
 
-def chunk(x, Py_ssize_t chunks, dim=0):
+def chunk(input, Py_ssize_t chunks, dim=0):
     """At most `chunks` views of equal size along dim (the last may be smaller)."""
-    cdef Tensor a = need_tensor(x, "chunk")
+    cdef Tensor a = need_tensor(input, "chunk")
     cdef int axis = cut_axis(a, dim, "chunk")
     cdef Py_ssize_t n = a.layout.dims[axis], size = (n - 1) // max(chunks, 1) + 1 if n else 0
     if chunks < 1:
@@ -572,28 +663,45 @@ def tensor_split(input, indices_or_sections, dim=0):
     cdef Tensor x = need_tensor(input, "tensor_split")
     cdef unsigned long long before = operators.exchanges
     cdef int axis = cut_axis(x, dim, "tensor_split")
-    cdef Py_ssize_t size = x.layout.dims[axis], sections, start = 0, place
+    cdef Py_ssize_t size = x.layout.dims[axis], sections, start = 0, place, n, k = 0
     cdef object given = indices_or_sections
-    cdef list sizes = [], parts = []
-    if isinstance(given, Tensor):
+    cdef PyObject* plain = <PyObject*> given
+    cdef Sizes room
+    cdef bint falls = False
+    if is_tensor(<PyObject*> given):
         if given.ndim > 1 or given.dtype.name != "int64":
             raise worded(RuntimeError, "tensor_split: expected int64 in at most 1 dimension, got {0.dtype} of shape {0.shape}", given)
         given = given.tolist()
-    if PyIndex_Check(given) and not isinstance(given, Tensor):
+    if PyIndex_Check(given):
         sections = integer(given, "the number of sections", "tensor_split")
         if sections < 1:
             raise worded(RuntimeError, "tensor_split: expected at least 1 section, got {}", sections)
         return by_number(x, sections, size // sections, size % sections, axis)
-    for at in (*given, size):
-        place = max(min(PyNumber_AsSsize_t(at, NULL), size), -size)
+    n = plain_ints(&plain, 1, room.few)
+    room.at = room.few
+    _memory = None
+    if n < 0:
+        given = tuple(given)
+        n = len(given)
+        _memory = room_for(n, &room)
+        for at in given:
+            room.at[k] = PyNumber_AsSsize_t(at, NULL)
+            k += 1
         unmoved(before, "tensor_split")
+    room.at[n] = size
+    for k in range(n + 1):                                              # places become sizes
+        place = max(min(room.at[k], size), -size)
         place += size if place < 0 else 0
-        parts.append((start, max(place - start, 0)))
-        sizes.append(place - start)
+        room.at[k] = place - start
+        falls |= place < start
         start = place
-    if min(sizes) >= 0:
-        return by_sizes(x, sizes, axis, "tensor_split")
-    return tuple([narrowed(x, axis, first, length) for first, length in parts])
+    if not falls:
+        return cut(x, PIECES, n + 1, room.at, axis)
+    parts, start = [], 0
+    for k in range(n + 1):
+        parts.append(narrowed(x, axis, start, max(room.at[k], 0)))
+        start += room.at[k]
+    return tuple(parts)
 
 
 # ---- first derivatives, as the rules give them

@@ -25,7 +25,6 @@ from autograd_cy.array.errors import ArgumentError, DTypeError, ShapeError, word
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.products import matmul
 from autograd_cy.engine.shape import expand, swap_axes
-from autograd_cy.engine.tensor import OPCODES
 
 cdef int INV = row_number("inv"), SOLVE = row_number("solve"), TRIANGULAR = row_number("solve_triangular"), DET = row_number("det")
 cdef int LOGABSDET = row_number("logabsdet"), CHOLESKY = row_number("cholesky"), BAND = row_number("band")
@@ -40,12 +39,8 @@ cdef int R_COFACTORS = routine_of("spectral.cofactors"), R_PERMUTATION = routine
 cdef int COFACTOR = row_number("cofactor"), R_PSEUDOINVERSE = routine_of("spectral.pseudoinverse")
 cdef int LU_FACTOR = row_number("lu_factor"), LSTSQ = row_number("lstsq"), PINV = row_number("pinv")
 
-inv_ex_result = namedtuple("inv_ex", "inverse info")
-solve_ex_result = namedtuple("solve_ex", "result info")
-cholesky_ex_result = namedtuple("cholesky_ex", "L info")
 slogdet_result = namedtuple("slogdet", "sign logabsdet")
 lu_factor_result = namedtuple("lu_factor", "LU pivots")
-lu_factor_ex_result = namedtuple("lu_factor_ex", "LU pivots info")
 qr_result = namedtuple("qr", "Q R")
 svd_result = namedtuple("svd", "U S Vh")
 eigh_result = namedtuple("eigh", "eigenvalues eigenvectors")
@@ -164,15 +159,6 @@ def matrix_input(x, name, need_square=False):
     return square(x, name) if need_square else matrices(x, name)
 
 
-def record_row(str name, tuple inputs, Tensor out, attrs=None, aux=None):
-    """out, as the result of a row of one or two inputs that was computed without a record."""
-    if len(inputs) == 1:
-        record_one(OPCODES[name], inputs[0], out, attrs, aux)
-    else:
-        record_two(OPCODES[name], inputs[0], inputs[1], out, attrs, aux)
-    return out
-
-
 cdef int record_outputs(int opcode, Tensor x, PyObject** outputs, int n, object attrs) except -1:
     """One node with several outputs, all of which its rule may name."""
     cdef PyObject* node
@@ -230,20 +216,10 @@ def inv(A):
     return inverse(square(A, "linalg.inv"), NULL)
 
 
-def inv_ex(A, *, bint check_errors=False):
-    """(inverse, info) of square matrices A; info (int32) is 0, or k where the k-th diagonal element of U in A = P L U is 0. A singular
-    matrix has an inverse of infinities here, or with check_errors raises as `inv` does."""
-    cdef Tensor a = square(A, "linalg.inv_ex")
-    cdef Tensor info = for_each(a, INT32)
-    if check_errors:
-        out = inverse(a, NULL)
-        return pair(inv_ex_result, out, FUNCTIONS["zeros"](info.shape, INT32))
-    return pair(inv_ex_result, inverse(a, <PyObject*> info), info)
-
-
 def inverse_or_inf(Tensor a):
     """For rules: the inverse; infinities for singular matrices."""
-    return inv_ex(a)[0]
+    cdef Tensor info = for_each(a, INT32)
+    return inverse(a, <PyObject*> info)
 
 
 cdef bint share_batch(Tensor a, Tensor b) noexcept:
@@ -346,18 +322,6 @@ def solve(A, B, *, bint left=True):
     return solve_any(A, B, left, NULL, "linalg.solve")
 
 
-def solve_ex(A, B, *, bint left=True, bint check_errors=False):
-    """(result, info): as `solve`, with info (int32) 0, or k where the k-th diagonal element of U in A = P L U is 0."""
-    cdef Tensor a = square(A, "linalg.solve_ex")
-    cdef Tensor info
-    cdef object batch = batch_sizes(a)
-    if isinstance(B, Tensor) and not (B.ndim == 1 or B.shape == a.shape[:a.layout.ndim - 1]):
-        from autograd_cy.engine.matrix_functions import broadcast_sizes
-        batch = broadcast_sizes(batch, batch_sizes(B)) or batch
-    info = FUNCTIONS["zeros"](batch, INT32)
-    return pair(solve_ex_result, solve_any(a, B, left, NULL if check_errors else <PyObject*> info, "linalg.solve_ex"), info)
-
-
 def triangular_row(Tensor a, Tensor b, bint upper, bint adjoint, bint unitriangular):
     """The row itself, for rules: tensors of one batch."""
     cdef Tensor x = like(b)
@@ -432,13 +396,6 @@ def cholesky(A, *, bint upper=False):
     return cholesky_any(square(A, "linalg.cholesky"), upper, NULL)
 
 
-def cholesky_ex(A, *, bint upper=False, bint check_errors=False):
-    """(L, info): as `cholesky`, with info (int32) 0, or the order of the first leading minor that is not positive-definite."""
-    cdef Tensor a = square(A, "linalg.cholesky_ex")
-    cdef Tensor info = FUNCTIONS["zeros"](batch_sizes(a), INT32)
-    return pair(cholesky_ex_result, cholesky_any(a, upper, NULL if check_errors else <PyObject*> info), info)
-
-
 cdef Tensor factored(object A, bint pivot, PyObject** pivots, PyObject* info, str name):
     """L and U in one matrix, recorded; the pivots."""
     cdef Tensor a = matrices(A, name)
@@ -464,12 +421,19 @@ def lu_factor(A, *, bint pivot=True):
     return pair(LU_KIND, out, own(pivots))
 
 
-def lu_factor_ex(A, *, bint pivot=True, bint check_errors=False):
-    """(LU, pivots, info): as `lu_factor`, with info (int32) 0, or k where the k-th diagonal element of U is 0."""
+def informed(str name, A, bint flag, Tensor info=None, B=None):
+    """The results of a function of that name that writes (info given) into info (int32) what went wrong, instead of raising. flag: the
+    argument left, upper or pivot."""
+    cdef PyObject* numbers = NULL if info is None else <PyObject*> info
     cdef PyObject* pivots
-    cdef Tensor info = for_each(matrices(A, "linalg.lu_factor"), INT32)
-    cdef Tensor out = factored(A, pivot, &pivots, <PyObject*> info, "linalg.lu_factor")
-    return ag_three(lu_factor_ex_result, out, own(pivots), info)
+    if name == "linalg.inv_ex":
+        return inverse(square(A, name), numbers)
+    if name == "linalg.solve_ex":
+        return solve_any(A, B, flag, numbers, name)
+    if name == "linalg.cholesky_ex":
+        return cholesky_any(square(A, name), flag, numbers)
+    out = factored(A, flag, &pivots, numbers, name)
+    return out, own(pivots)
 
 
 # ---- decompositions
@@ -485,7 +449,7 @@ def qr(A, mode="reduced"):
     cdef Tensor q = a
     cdef Tensor r
     cdef PyObject* arrays[3]
-    if type(mode) is not str or mode not in ("reduced", "complete", "r"):
+    if type(mode) is not str or mode != "reduced" and mode != "complete" and mode != "r":
         raise worded(ArgumentError, "linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {!r}", mode)
     k = m if mode == "complete" else min(m, last(a, 1))
     r = for_each(a, a.dtype_, k, last(a, 1))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..array.errors import ArgumentError
 from . import creation, generators, shape
-from .arguments import need_tensor
+from .arguments import need_tensor, on_cpu
 from .operands import get_default_dtype
 from .tensor import Tensor
 
@@ -21,7 +21,7 @@ _DEFAULT = generators.default_generator
 
 def new_tensor(self, data, *, dtype=None, requires_grad=False, device=None):
     """A copy of data in the dtype of this tensor."""
-    return creation.tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return creation.tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
 
 
 def new(self, *args):
@@ -59,7 +59,7 @@ def _new(name):
     make = getattr(creation, name)
 
     def new(self, *size, dtype=None, requires_grad=False, device=None):
-        return make(*size, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+        return make(*size, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
     new.__name__ = new.__qualname__ = f"new_{name}"
     new.__doc__ = f"As {name}(*size), in the dtype of this tensor."
     return new
@@ -70,14 +70,15 @@ new_empty, new_zeros, new_ones = _new("empty"), _new("zeros"), _new("ones")
 
 def new_full(self, size, fill_value, *, dtype=None, requires_grad=False, device=None):
     """As full(size, fill_value), in the dtype of this tensor."""
-    return creation.full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return creation.full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
 
 
-def randint_like(input, low, high=None, *, dtype=None, requires_grad=False):
+def randint_like(input, low, high=None, *, dtype=None, requires_grad=False, device=None, memory_format=None):
     """As randint, with the shape and dtype of input."""
     need_tensor(input, "randint_like")
     low, high = (0, low) if high is None else (low, high)
-    return generators.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return generators.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad,
+                              device=device)
 
 
 # ---- filled
@@ -87,7 +88,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, requires_grad=False, d
     if steps < 0:
         raise ArgumentError(f"logspace: steps must be at least 0, got {steps}")
     values = creation.tensor(np.power(float(base), np.linspace(float(start), float(end), int(steps))))
-    out = shape.convert(values, creation.empty(0, dtype=dtype).dtype)
+    out = shape.convert(values, creation.empty(0, dtype=dtype, device=device).dtype)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -97,13 +98,13 @@ def empty_strided(size, stride, *, dtype=None, requires_grad=False, device=None)
     if len(size) != len(stride) or min((*size, *stride), default=0) < 0:
         raise RuntimeError(f"empty_strided: sizes {size} and strides {stride} must be as many, and not negative")
     count = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
-    out = creation.empty(count, dtype=dtype).as_strided(size, stride).detach()
+    out = creation.empty(count, dtype=dtype, device=device).as_strided(size, stride).detach()
     return out.requires_grad_() if requires_grad else out
 
 
 def scalar_tensor(s, *, dtype=None, requires_grad=False, device=None):
     """A tensor of 0 dimensions, of the default dtype."""
-    return creation.full((), s, dtype=creation.empty(0, dtype=dtype).dtype, requires_grad=requires_grad)
+    return creation.full((), s, dtype=creation.empty(0, dtype=dtype).dtype, requires_grad=requires_grad, device=device)
 
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
@@ -130,6 +131,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, requires_gra
 
     Raises RuntimeError for negative std.
     """
+    on_cpu(device)
     tensors = [v.detach() for v in (mean, std) if isinstance(v, Tensor)]
     if not isinstance(std, Tensor) and std < 0:
         raise RuntimeError(f"normal: std must not be negative, got {std}")

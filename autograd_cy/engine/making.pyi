@@ -22,7 +22,8 @@ def new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: _DType | None = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor: ...
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: _DType | None = None, requires_grad: bool = False
+    input: Tensor, low: int, high: int | None = None, *, dtype: _DType | None = None, requires_grad: bool = False, device: Any = None,
+    memory_format: object = None
 ) -> Tensor: ...
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: _DType | None = None, requires_grad: bool = False, device: Any = None

@@ -11,17 +11,22 @@ from .arguments import need_tensor
 from .creation import eye, full, zeros, zeros_code
 from .gradients import FUNCTIONS
 from .linear_algebra import (
-    band, cholesky_solve, eigh, eigvalsh, inv, inverse_or_inf, least_squares, lstsq_plainly, lu_factor, matrix_input, permutation_matrix,
-    pseudoinverse, record_row, solve, svd, svdvals,
+    band, cholesky_solve, eigh, eigvalsh, informed, inv, inverse_or_inf, least_squares, lstsq_plainly, lu_factor, matrix_input,
+    permutation_matrix, pseudoinverse, solve, svd, svdvals,
 )
 from .modes import no_grad
 from .products import matmul
+from .rows import record_row
 from .choose import where
 from .shape import expand, movedim, permute, reshape, squeeze, swap_axes, unsqueeze
 from .tensor import Tensor
 
 INF = float("inf")
 lu_result = namedtuple("lu", "P L U")
+inv_ex_result = namedtuple("inv_ex", "inverse info")
+solve_ex_result = namedtuple("solve_ex", "result info")
+cholesky_ex_result = namedtuple("cholesky_ex", "L info")
+lu_factor_ex_result = namedtuple("lu_factor_ex", "LU pivots info")
 lstsq_result = namedtuple("lstsq", "solution residuals rank singular_values")
 _made = tuple.__new__         # past the check of a named tuple's arguments
 _DRIVERS = {"gels": 0, None: 1, "gelsy": 1, "gelsd": 2, "gelss": 2}
@@ -186,7 +191,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
             usable = size > _cutoff(size, A.shape, atol, rtol)
             inverse = where(usable, 1 / where(usable, s, 1), 0)
             out = matmul(swap_axes(vh) * unsqueeze(inverse, -2), swap_axes(u))
-    return record_row("pinv", (A,), out, (atol, rtol, hermitian))
+    return record_row("pinv", out, (A,), (atol, rtol, hermitian))
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
@@ -239,6 +244,40 @@ def lstsq(A, B, rcond=None, *, driver=None):
         residuals = elementwise.square(matmul(A, x) - b).sum(-2)
     return _made(lstsq_result, (squeeze(x, -1) if vector else x, residuals, zeros_code((0,), 2) if driver == "gels" else rank,
                                 none if s is None else s))
+
+
+# ---- what went wrong as a result
+
+def _info(batch):
+    return zeros_code(batch, 3)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
+    """(inverse, info) of square matrices A; info (int32) is 0, or k where the k-th diagonal element of U in A = P L U is 0. A singular
+    matrix has an inverse of infinities here, or with check_errors raises as `inv` does."""
+    info = _info(matrix_input(A, "linalg.inv_ex", True).shape[:-2])
+    return inv_ex_result(informed("linalg.inv_ex", A, False, None if check_errors else info), info)
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> solve_ex_result:
+    """(result, info): as `solve`, with info (int32) 0, or k where the k-th diagonal element of U in A = P L U is 0."""
+    batch = matrix_input(A, "linalg.solve_ex", True).shape[:-2]
+    if isinstance(B, Tensor) and not (B.ndim == 1 or B.shape == A.shape[:-1]):
+        batch = broadcast_sizes(batch, B.shape[:-2]) or batch
+    info = _info(batch)
+    return solve_ex_result(informed("linalg.solve_ex", A, left, None if check_errors else info, B), info)
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> cholesky_ex_result:
+    """(L, info): as `cholesky`, with info (int32) 0, or the order of the first leading minor that is not positive-definite."""
+    info = _info(matrix_input(A, "linalg.cholesky_ex", True).shape[:-2])
+    return cholesky_ex_result(informed("linalg.cholesky_ex", A, upper, None if check_errors else info), info)
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
+    """(LU, pivots, info): as `lu_factor`, with info (int32) 0, or k where the k-th diagonal element of U is 0."""
+    info = _info(matrix_input(A, "linalg.lu_factor_ex").shape[:-2])
+    return lu_factor_ex_result(*informed("linalg.lu_factor_ex", A, pivot, info), info)
 
 
 # ---- factors and systems

@@ -16,7 +16,7 @@ from . import (
 from .arguments import need_tensor
 from .devices import CPU
 from .gradients import FUNCTIONS
-from .choose import add, add_, clamp, clamp_, isclose, masked_fill, masked_fill_, prelu, sub, sub_, where
+from .choose import add, add_, clamp, clamp_, isclose, masked_fill, masked_fill_, pow, pow_, prelu, sub, sub_, where
 from .tensor import Tensor, put_into_type
 
 
@@ -62,7 +62,7 @@ def detach_(self):
 # ---- conversions
 
 def _converter(dtype):
-    def convert(self):
+    def convert(self, *, memory_format=None):
         return shape.convert(self, dtype)
     convert.__doc__ = f"In dtype {dtype.name}."
     return convert
@@ -166,7 +166,7 @@ UNARY = [name for name in _ELEMENTWISE if TABLE[name].inputs == ("x",) and TABLE
 METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
-    add, sub, add_, sub_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, shape.view_as,
+    add, sub, add_, sub_, pow, pow_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, shape.view_as,
     shape.reshape_as, shape.expand_as, shape.broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
     choose.round, choose.round_,

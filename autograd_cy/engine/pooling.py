@@ -108,10 +108,20 @@ def _plan_of_max(x, *args):
     return _plan_of_largest(x, geometry, size, 2 if return_indices else 1, single)
 
 
+def _largest(plan, x, *args, return_indices):
+    """What the plan of a maximum makes. Short integers are float64 meanwhile: the routine knows three dtypes."""
+    short = isinstance(x, Tensor) and x.dtype.name in ("int32", "uint8")
+    out = run_planned(plan, x.double() if short else x, *args)
+    values = out[0] if return_indices else out
+    if short:
+        values = values.to(x.dtype)
+    return (values, out[1].clone()) if return_indices else values               # the node keeps its own indices
+
+
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):
     return_indices = bool(return_indices)
-    out = run_planned(_plan_of_max, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name)
-    return (out[0], out[1].clone()) if return_indices else out               # the node keeps its own indices
+    return _largest(_plan_of_max, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name,
+                    return_indices=return_indices)
 
 
 def max_pool1d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
@@ -207,10 +217,9 @@ def _plan_of_adaptive_max(x, output_size, return_indices, d, name):
     return _plan_of_largest(x, geometry, size, 2 if return_indices else 1, single)
 
 
-def _adaptive_max(x, output_size, return_indices, d, name):
+def _adaptive_max(input, output_size, return_indices, d, name):
     return_indices = bool(return_indices)
-    out = run_planned(_plan_of_adaptive_max, x, output_size, return_indices, d, name)
-    return (out[0], out[1].clone()) if return_indices else out
+    return _largest(_plan_of_adaptive_max, input, output_size, return_indices, d, name, return_indices=return_indices)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size, return_indices: bool = False):

@@ -207,11 +207,12 @@ def recurrence(Tensor v, Tensor x, int dim, bint reverse):
     return out
 
 
-# ---- the first derivatives of reductions of few elements over all dims, or neighbouring ones; of others, by their rules, whose loops
-# are made for the processor
+# ---- the first derivatives of reductions of few elements (of products, of any number) over all dims, or neighbouring ones; of others, by
+# their rules, whose loops are made for the processor
 
 cdef enum:
     SOME = 4096
+    A_PRODUCT = 6
 
 cdef dict REDUCTIONS = {}     # opcode -> kind, as in kernels/scans; the last are another extreme and the nansum of quotients
 
@@ -226,8 +227,10 @@ cdef int reduction_backward(Node node, PyObject** grads, PyObject** result) exce
     cdef double* numbers = [0., 0.]                # a captured call is known by all of its numbers, used or not
     if node.mask & 2:
         y = own(unpack(node, 1, False))
-    if not x.layout.flags & CONTIGUOUS or not 0 < x.layout.numel <= SOME or n and dims[n - 1] != first + n - 1 or g.dtype_ != x.dtype_ \
-            or kind == 3 and attrs[0] != 2 or y is not None and not y.layout.flags & CONTIGUOUS:
+    if kind == A_PRODUCT:                          # whose rule is made of scans
+        x = own(contiguous_of(x))
+    if not x.layout.flags & CONTIGUOUS or not x.layout.numel or x.layout.numel > SOME and kind != A_PRODUCT or g.dtype_ != x.dtype_ \
+            or n and dims[n - 1] != first + n - 1 or kind == 3 and attrs[0] != 2 or y is not None and not y.layout.flags & CONTIGUOUS:
         value = rule_gradient(node, g)
         Py_INCREF(value)
         result[0] = <PyObject*> value

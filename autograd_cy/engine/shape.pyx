@@ -74,14 +74,14 @@ cdef object reshaped(Tensor x, int ndim, Py_ssize_t* shape):
     return reshape_to(x, ndim, shape) if fits(x, ndim, shape) else None
 
 
-def reshape(x, *shape):
+def reshape(input, *sizes, shape=None):
     """The same elements in another shape: a view where possible, else a copy. One size may be -1.
 
     Raises ValueError where the number of elements differs.
     """
-    cdef Tensor t = need_tensor(x, "reshape")
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    return reshape_to(t, sizes_fitting(t, sizes_from(shape), sizes, "reshape"), sizes)
+    cdef Tensor t = need_tensor(input, "reshape")
+    cdef Py_ssize_t wanted[MAX_NDIM]
+    return reshape_to(t, sizes_fitting(t, sizes_from(sizes, shape), wanted, "reshape"), wanted)
 
 
 cdef object viewed(Tensor x, int ndim, Py_ssize_t* shape):
@@ -93,16 +93,16 @@ cdef object viewed(Tensor x, int ndim, Py_ssize_t* shape):
     return view_of(x, layout, x.data, RESHAPE, ndim, shape) if layout != NULL else None
 
 
-def view(x, *shape):
+def view(input, *sizes, size=None):
     """As reshape, but never a copy: ValueError where the layout does not allow a view."""
-    cdef Tensor t = need_tensor(x, "view")
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    if len(shape) == 1 and isinstance(shape[0], DType):
+    cdef Tensor t = need_tensor(input, "view")
+    cdef Py_ssize_t wanted[MAX_NDIM]
+    if len(sizes) == 1 and isinstance(sizes[0], DType):
         raise TypeError("view: reinterpreting memory as another dtype is not supported; use to(dtype)")
-    made = viewed(t, sizes_fitting(t, sizes_from(shape), sizes, "view"), sizes)
+    made = viewed(t, sizes_fitting(t, sizes_from(sizes, size), wanted, "view"), wanted)
     if made is None:
         raise worded(ShapeError, "view: shape {} needs a copy of the tensor of shape {.shape} and strides {}; use reshape()",
-                                 tuple(sizes_from(shape)), t, t.stride())
+                                 tuple(sizes_from(sizes, size)), t, t.stride())
     return made
 
 
@@ -143,11 +143,11 @@ cdef object permuted(Tensor x, int n, Py_ssize_t* order):
     return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE, n, order)
 
 
-def permute(x, *dims):
-    """The axes in another order: axis i of the result is axis dims[i] of x. A view."""
-    cdef Tensor t = need_tensor(x, "permute")
+def permute(input, *axes, dims=None):
+    """The axes in another order: axis i of the result is axis dims[i] of input. A view."""
+    cdef Tensor t = need_tensor(input, "permute")
     cdef Py_ssize_t order[MAX_NDIM]
-    cdef object given = sizes_from(dims)
+    cdef object given = sizes_from(axes, dims)
     if len(given) != t.layout.ndim:
         raise worded(ShapeError, "permute: {} dims for a tensor of {} dimensions", len(given), t.layout.ndim)
     return permuted(t, read_dims(given, t.layout.ndim, order, "permute"), order)
@@ -164,15 +164,15 @@ cdef object transposed(Tensor x, int a, int b):
     return permuted(x, x.layout.ndim, order)
 
 
-def transpose(x, dim0, dim1):
+def transpose(input, dim0, dim1):
     """Dimensions dim0 and dim1 exchanged. A view."""
-    cdef Tensor t = need_tensor(x, "transpose")
+    cdef Tensor t = need_tensor(input, "transpose")
     return transposed(t, axis_of(dim0, t.layout.ndim, "transpose"), axis_of(dim1, t.layout.ndim, "transpose"))
 
 
-def t(x):
+def t(input):
     """The transpose of a matrix (a vector or scalar is returned as it is). A view."""
-    cdef Tensor a = need_tensor(x, "t")
+    cdef Tensor a = need_tensor(input, "t")
     if a.layout.ndim > 2:
         raise worded(ShapeError, "t: expected at most 2 dimensions, got shape {.shape}; use transpose() or mT", a)
     return transposed(a, 0, 1)
@@ -195,9 +195,9 @@ def reversed_axes(Tensor x):
     return permuted(x, x.layout.ndim, order)
 
 
-def adjoint(x):
+def adjoint(input):
     """The last two dimensions exchanged (of real numbers, as mT). A view."""
-    cdef Tensor a = need_tensor(x, "adjoint")
+    cdef Tensor a = need_tensor(input, "adjoint")
     if a.layout.ndim < 2:
         raise worded(ShapeError, "adjoint: expected at least 2 dimensions, got shape {.shape}", a)
     return transposed(a, a.layout.ndim - 2, a.layout.ndim - 1)
@@ -210,9 +210,9 @@ def matrix_H(Tensor x):
     return transposed(x, 0, 1)
 
 
-def movedim(x, source, destination):
+def movedim(input, source, destination):
     """Dimensions `source` moved to positions `destination`; the others keep their order. A view."""
-    cdef Tensor a = need_tensor(x, "movedim")
+    cdef Tensor a = need_tensor(input, "movedim")
     cdef int ndim = a.layout.ndim
     cdef Py_ssize_t moved[MAX_NDIM]
     cdef Py_ssize_t places[MAX_NDIM]
@@ -236,9 +236,9 @@ def movedim(x, source, destination):
     return permuted(a, ndim, order)
 
 
-def flatten(x, start_dim=0, end_dim=-1):
+def flatten(input, start_dim=0, end_dim=-1):
     """Dimensions start_dim to end_dim joined into one. A view where possible."""
-    cdef Tensor a = need_tensor(x, "flatten")
+    cdef Tensor a = need_tensor(input, "flatten")
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef int first = axis_of(start_dim, a.layout.ndim, "flatten")
     cdef int last = axis_of(end_dim, a.layout.ndim, "flatten")
@@ -257,12 +257,12 @@ def flatten(x, start_dim=0, end_dim=-1):
     return reshape_to(a, n, shape)
 
 
-def unflatten(x, dim, sizes):
+def unflatten(input, dim, sizes):
     """Dimension dim divided into several; one size may be -1. A view where possible.
 
     Raises RuntimeError where the sizes do not multiply to that of the dimension.
     """
-    cdef Tensor a = need_tensor(x, "unflatten")
+    cdef Tensor a = need_tensor(input, "unflatten")
     cdef Py_ssize_t given[MAX_NDIM]
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef int ndim = a.layout.ndim
@@ -296,9 +296,9 @@ def unflatten(x, dim, sizes):
     return reshape_to(a, ndim - 1 + n, shape)
 
 
-def squeeze(x, dim=None):
+def squeeze(input, dim=None):
     """Without the dimensions of size 1 (all of them, or those of `dim` that have size 1). A view."""
-    cdef Tensor a = need_tensor(x, "squeeze")
+    cdef Tensor a = need_tensor(input, "squeeze")
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef unsigned long long chosen = -1
@@ -314,9 +314,9 @@ def squeeze(x, dim=None):
     return view_of(a, layout_strided(n, shape, strides), a.data, RESHAPE, n, shape)
 
 
-def unsqueeze(x, dim):
+def unsqueeze(input, dim):
     """With a dimension of size 1 inserted at `dim`. A view."""
-    cdef Tensor a = need_tensor(x, "unsqueeze")
+    cdef Tensor a = need_tensor(input, "unsqueeze")
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = a.layout.ndim
@@ -351,12 +351,12 @@ cdef object expand_to(object x, object given, str name):
     return made
 
 
-def expand(x, *shape):
+def expand(input, *sizes, size=None):
     """Repeated along dimensions of size 1, without copying (stride 0); -1 keeps a size.
 
     Raises ValueError where a size differs and is not 1.
     """
-    return expand_to(x, sizes_from(shape), "expand")
+    return expand_to(input, sizes_from(sizes, size), "expand")
 
 
 def expand_as(self, other):
@@ -371,10 +371,10 @@ def broadcast_to(input, size):
     return expand_to(input, size, "broadcast_to")
 
 
-make_quick(reshape, reshaped)
-make_quick(view, viewed)
-make_quick(permute, permuted)
-make_quick(expand, expanded)
+make_quick(reshape, reshaped, NULL)
+make_quick(view, viewed, NULL)
+make_quick(permute, permuted, NULL)
+make_quick(expand, expanded, NULL)
 
 
 def sum_to(x, shape):
@@ -497,9 +497,9 @@ def contiguous_tensor(Tensor x, *, memory_format=None):
     return contiguous(x)
 
 
-def clone(x):
+def clone(input, *, memory_format=None):
     """A copy in memory of its own; differentiable."""
-    cdef Tensor a = need_tensor(x, "clone")
+    cdef Tensor a = need_tensor(input, "clone")
     return made_of(a, copied_as_clone(a), CLONE, 0, NULL)
 
 
@@ -511,9 +511,9 @@ cdef Tensor copied_as_clone(Tensor x):
     return out
 
 
-def detach(x):
+def detach(input):
     """The same memory without history: requires no gradient. A change in place is seen by both."""
-    cdef Tensor a = need_tensor(x, "detach")
+    cdef Tensor a = need_tensor(input, "detach")
     if modes.observer != NULL:
         notice("detach", a)
     layout_incref(a.layout)

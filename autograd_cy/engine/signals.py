@@ -19,7 +19,7 @@ def _window(name, n, periodic, curve, *, dtype=None, requires_grad=False, device
     if n < 0:
         raise RuntimeError(f"{name}: requires non-negative window_length, got window_length={n}")
     values = curve(np.linspace(0, 1, n + bool(periodic)))[:n] if n != 1 else [1.0]
-    return tensor(values, dtype=dtype, requires_grad=requires_grad)
+    return tensor(values, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
 def _turns(x):

@@ -45,7 +45,7 @@ FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "nanmean",
     "concatenate": lambda *xs: joins.cat(xs[:-2], xs[-1]), "stack": lambda *xs: joins.stack(xs[:-1], xs[-1]),
 }
 FORWARD |= {name: getattr(linear_algebra, name) for name in ("band", "cofactor", "det", "inv", "matrix_exp", "qr", "svd")} | {
-    "trace": named_products.trace,
+    "trace": named_products.trace, "kron": named_products.kron,
     "cross": named_products.cross_rows, "cdist": lambda a, b, p: distances.cdist_row(a, b, p, True),
     "pdist": distances.pdist_row, "cov": lambda x, freedom, unit: distances.cov_row(x, x.shape[1] - freedom, unit),
     "neighbours": counts.neighbours, "vander": named_products.powers,
@@ -65,6 +65,7 @@ FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "p
 FORWARD |= {
     "select": shape.select, "narrow": shape.narrow, "unbind": lambda x, count, dim: joins.unbind(x, dim), "diagonal": windows.diagonal,
     "unfold": windows.unfold, "as_strided_back": windows.as_strided_back, "repeat": blocks.repeat, "border": blocks.bordered,
+    "grid": lambda x, sizes, dim: FUNCTIONS["expand"](x.reshape([n if i == dim else 1 for i, n in enumerate(sizes)]), sizes),
     "roll": lambda x, shifts: blocks.roll(x, shifts, range(len(shifts)) if len(shifts) == x.ndim else None),
     "block_diag": lambda *xs: joins.block_diag(*xs[:-1]),
     "repeat_interleave": lambda x, repeats, dim: blocks.repeat_interleave(x, repeats, None if dim < 0 else dim),

@@ -27,34 +27,56 @@ cdef double farthest(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
 
 
 cdef enum:
-    LANES = 16                # sums side by side, for vectors (a literal where a loop steps by it)
     FEW_NUMBERS = 512         # as in engine/distances
 
 
-cdef double row_sum(const real* a, const real* b, Py_ssize_t n, bint squares) noexcept nogil:
-    """Of |a - b|, or of squares."""
-    cdef real lanes[LANES]
-    cdef real d
-    cdef double s = 0
-    cdef Py_ssize_t k, j
-    for j in range(LANES):
-        lanes[j] = 0
-    if squares:
-        for k in range(0, n - 15, 16):
-            for j in range(LANES):
-                d = a[k + j] - b[k + j]
-                lanes[j] += d * d
+cdef extern from *:
+    """
+    /* The sum of |a - b|, or of squares: in vectors that every processor has, with two accumulators. */
+    #define AG_ROW_SUM(T, I, S)                                                                                                   \
+        typedef T ag_wide_##S __attribute__((vector_size(16)));                                                                   \
+        typedef I ag_bits_##S __attribute__((vector_size(16)));                                                                   \
+        static inline ag_wide_##S ag_term_##S(const T *a, const T *b, ag_bits_##S sign, int squares) {                            \
+            ag_wide_##S x, y;                                                                                                     \
+            memcpy(&x, a, sizeof(x));                                                                                             \
+            memcpy(&y, b, sizeof(y));                                                                                             \
+            x -= y;                                                                                                               \
+            return squares ? x * x : (ag_wide_##S) ((ag_bits_##S) x & ~sign);                                                     \
+        }                                                                                                                         \
+        static double ag_row_sum_##S(const T *a, const T *b, Py_ssize_t n, int squares) {                                         \
+            enum { WIDE = 16 / sizeof(T) };                                                                                       \
+            ag_wide_##S first = {0}, second = {0};                                                                                \
+            ag_bits_##S sign = (ag_bits_##S) -first;                                                                              \
+            double sum = 0;                                                                                                       \
+            Py_ssize_t k = 0;                                                                                                     \
+            for (; k + 2 * WIDE <= n; k += 2 * WIDE) {                                                                            \
+                first += ag_term_##S(a + k, b + k, sign, squares);                                                                \
+                second += ag_term_##S(a + k + WIDE, b + k + WIDE, sign, squares);                                                 \
+            }                                                                                                                     \
+            if (k + WIDE <= n) {                                                                                                  \
+                first += ag_term_##S(a + k, b + k, sign, squares);                                                                \
+                k += WIDE;                                                                                                        \
+            }                                                                                                                     \
+            first += second;                                                                                                      \
+            for (int j = 0; j < WIDE; ++j) sum += first[j];                                                                       \
+            for (; k < n; ++k) {                                                                                                  \
+                T d = a[k] - b[k];                                                                                                \
+                sum += squares ? (double) d * d : d < 0 ? -d : d;                                                                 \
+            }                                                                                                                     \
+            return sum;                                                                                                           \
+        }
+    AG_ROW_SUM(float, int32_t, f32)
+    AG_ROW_SUM(double, int64_t, f64)
+    """
+    double ag_row_sum_f32(const float* a, const float* b, Py_ssize_t n, bint squares) nogil
+    double ag_row_sum_f64(const double* a, const double* b, Py_ssize_t n, bint squares) nogil
+
+
+cdef inline double row_sum(const real* a, const real* b, Py_ssize_t n, bint squares) noexcept nogil:
+    if real is float:
+        return ag_row_sum_f32(a, b, n, squares)
     else:
-        for k in range(0, n - 15, 16):
-            for j in range(LANES):
-                d = a[k + j] - b[k + j]
-                lanes[j] += d if d > 0 else -d
-    for j in range(LANES if n >= LANES else 0):
-        s += lanes[j]
-    for k in range(n & ~(LANES - 1), n):
-        d = a[k] - b[k]
-        s += <double> d * d if squares else fabs(d)
-    return s
+        return ag_row_sum_f64(a, b, n, squares)
 
 
 cdef double distance(const real* a, const real* b, Py_ssize_t n, double p) noexcept nogil:

@@ -16,12 +16,10 @@ from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
 from autograd_cy.kernels.gemm cimport bind_blas
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
-from autograd_cy.kernels.failures import failure
+from autograd_cy.kernels.failures import capsules, failure
 
 cdef enum:
     TILE = 16                 # the step of the two outer loops of `place`
-
-NAMES = ("getrf", "getrs", "potrf", "geqrf", "orgqr", "gesdd", "syevd", "gelsd", "gelsy", "gels", "getri", "trsm")
 
 ctypedef void (*Getrf)(int* m, int* n, void* a, int* lda, int* pivots, int* info) noexcept nogil
 ctypedef void (*Getrs)(char* trans, int* n, int* k, void* a, int* lda, int* pivots, void* b, int* ldb, int* info) noexcept nogil
@@ -37,17 +35,11 @@ cdef double one_d = 1
 
 cdef bint bind() noexcept with gil:              # an exception is printed; the routines then have no room to work in
     global is_bound
-    cdef const char* signature
-    from scipy.linalg import cython_blas, cython_lapack
+    cdef int i = 0
     bind_blas()                                              # which sets the number of threads of the library that both are in
-    for i, name in enumerate(NAMES):
-        capsules = (cython_blas if name == "trsm" else cython_lapack).__pyx_capi__
-        for dtype, letter in enumerate("sd"):
-            capsule = capsules[letter + name]
-            signature = PyCapsule_GetName(capsule)
-            if b"int *" not in <bytes> signature:
-                raise ImportError(f"scipy.linalg.cython_lapack.{letter + name} has an unknown signature: {(<bytes> signature).decode()}")
-            api[<int> dtype][<int> i] = PyCapsule_GetPointer(capsule, signature)
+    for capsule in capsules():
+        api[i % 2][i // 2] = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+        i += 1
     is_bound = True
     return True
 
@@ -611,6 +603,28 @@ cdef Py_ssize_t cross(const Array* arrays, const Py_ssize_t* ints, const double*
     return -1
 
 
+cdef Py_ssize_t kron(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """a, b, their Kronecker product: matrices."""
+    if arrays[0].dtype == FLOAT32:
+        return kron_of[float](arrays, <float*> arrays[0].data, <float*> arrays[1].data, <float*> arrays[2].data)
+    return kron_of[double](arrays, <double*> arrays[0].data, <double*> arrays[1].data, <double*> arrays[2].data)
+
+
+cdef Py_ssize_t kron_of(const Array* arrays, const real* a, const real* b, real* out) noexcept nogil:
+    cdef const Py_ssize_t* s = arrays[0].strides
+    cdef const Py_ssize_t* t = arrays[1].strides
+    cdef Py_ssize_t i, j, k, m
+    cdef real f
+    for i in range(arrays[0].shape[0]):
+        for j in range(arrays[1].shape[0]):
+            for k in range(arrays[0].shape[1]):
+                f = a[i * s[0] + k * s[1]]
+                for m in range(arrays[1].shape[1]):
+                    out[m] = f * b[j * t[0] + m * t[1]]
+                out += arrays[1].shape[1]
+    return -1
+
+
 SINGULAR = "The diagonal element {{}} is zero, {} because the input matrix is singular"
 
 add_routine("lapack.solve", "rrwwww", solve, failure("linalg.solve", SINGULAR.format("the system could not be solved")))
@@ -625,3 +639,4 @@ add_routine("lapack.cholesky", "rww", cholesky, failure("linalg.cholesky", (
 add_routine("lapack.solve_triangle", "rrw", solve_triangle)
 add_routine("lapack.band", "rw", band)
 add_routine("lapack.cross", "rrw", cross)
+add_routine("lapack.kron", "rrw", kron)

@@ -7,13 +7,13 @@
 # Arrays are contiguous; (N, C, ...) has N * C planes. ints of the windows: the number of spatial dims d, then d each of kernel,
 # stride, padding, dilation; adaptive windows (a flag after these) split each dim evenly, whatever the other numbers say.
 
-from libc.limits cimport INT_MIN, LLONG_MIN
+from libc.limits cimport LLONG_MIN
 from libc.math cimport INFINITY, floor
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, element, real
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, real
 from autograd_cy.kernels.fold cimport ag_sum_f32, ag_sum_f64
 from autograd_cy.kernels.table cimport ALL_VECTORS, OUT_OF_MEMORY, Array, K, add_routine
 
@@ -25,8 +25,12 @@ cdef enum:
     MAX_TAPS = 4
     LONG_RUN = 16                 # elements from which a run is summed in several sums
 
+ctypedef fused pooled:        # of maxima; integers of 32 and 8 bits are float64 meanwhile
+    float
+    double
+    int64_t
+
 ctypedef fused bits:
-    uint8_t
     uint32_t
     uint64_t
 
@@ -88,15 +92,11 @@ cdef inline Span span_of(const Pool* w, int i, Py_ssize_t place) noexcept nogil:
     return s
 
 
-cdef inline element lowest(element tag) noexcept nogil:
-    if element is float or element is double:
-        return <element> -INFINITY
-    elif element is uint8_t:
-        return 0
-    elif element is int32_t:
-        return INT_MIN
-    else:
+cdef inline pooled lowest(pooled tag) noexcept nogil:
+    if pooled is int64_t:
         return LLONG_MIN
+    else:
+        return -INFINITY
 
 
 cdef inline void step_through(bits* out, const bits* x, Py_ssize_t s, Py_ssize_t n) noexcept nogil:
@@ -115,19 +115,17 @@ cdef void every_element(Py_ssize_t n, Py_ssize_t s, Py_ssize_t itemsize, const v
         memcpy(out, x, n * itemsize)
     elif itemsize == 8:
         step_through(<uint64_t*> out, <const uint64_t*> x, s, n)
-    elif itemsize == 4:
-        step_through(<uint32_t*> out, <const uint32_t*> x, s, n)
     else:
-        step_through(<uint8_t*> out, <const uint8_t*> x, s, n)
+        step_through(<uint32_t*> out, <const uint32_t*> x, s, n)
 
 
-cdef void largest_of_lines(const element* x, element* out, int64_t* index, element* spare, int dtype, const Pool* w, Py_ssize_t i,
+cdef void largest_of_lines(const pooled* x, pooled* out, int64_t* index, pooled* spare, int dtype, const Pool* w, Py_ssize_t i,
                            Py_ssize_t j) noexcept nogil:
     """A line of windows, tap by tap: each may replace what the taps before have found, by arithmetic: a branch would be guessed.
     Without an index by the loop of `maximum`, in which NaN wins, too."""
     cdef Py_ssize_t a, b, c, k, at, low, high, line, place, best, n, s = w.stride[2]
-    cdef const element* tap
-    cdef element value
+    cdef const pooled* tap
+    cdef pooled value
     cdef char* p[3]
     cdef bint fresh = index == NULL          # nothing was found yet
     for k in range(0 if fresh else w.out[2]):
@@ -152,13 +150,13 @@ cdef void largest_of_lines(const element* x, element* out, int64_t* index, eleme
                     if fresh:
                         for k in range(low):
                             out[k] = lowest(out[0])
-                        every_element(n, s, sizeof(element), tap, out + low)
+                        every_element(n, s, sizeof(pooled), tap, out + low)
                         for k in range(high, w.out[2]):
                             out[k] = lowest(out[0])
                         fresh = False
                         continue
                     if s != 1:
-                        every_element(n, s, sizeof(element), tap, spare)
+                        every_element(n, s, sizeof(pooled), tap, spare)
                         tap = spare
                     p[0], p[1], p[2] = <char*> (out + low), <char*> (out + low), <char*> tap
                     K.loops[LARGER][dtype][<int> ALL_VECTORS](n, p, NULL)
@@ -172,13 +170,13 @@ cdef void largest_of_lines(const element* x, element* out, int64_t* index, eleme
         out[k] = lowest(out[0])
 
 
-cdef Py_ssize_t largest(const element* x, element* out, int64_t* index, int dtype, const Pool* w) noexcept nogil:
+cdef Py_ssize_t largest(const pooled* x, pooled* out, int64_t* index, int dtype, const Pool* w) noexcept nogil:
     """The largest element of every window and its place in the plane (index NULL: not wanted); the first of equals, a NaN before all.
     Nothing: -inf, -1."""
     cdef Py_ssize_t _, i, j, k, a, b, c, at, best
     cdef Span s0, s1, s2
-    cdef element value, most
-    cdef element* spare = <element*> malloc(w.out[2] * sizeof(element)) if index == NULL else NULL
+    cdef pooled value, most
+    cdef pooled* spare = <pooled*> malloc(w.out[2] * sizeof(pooled)) if index == NULL else NULL
     if index == NULL and spare == NULL:
         return OUT_OF_MEMORY
     for _ in range(w.planes):
@@ -221,11 +219,7 @@ cdef Py_ssize_t pool_largest(const Array* x, const Array* out, int64_t* index, c
         return largest(<const float*> x.data, <float*> out.data, index, x.dtype, &w)
     if x.dtype == FLOAT64:
         return largest(<const double*> x.data, <double*> out.data, index, x.dtype, &w)
-    if x.dtype == INT64:
-        return largest(<const int64_t*> x.data, <int64_t*> out.data, index, x.dtype, &w)
-    if x.dtype == INT32:
-        return largest(<const int32_t*> x.data, <int32_t*> out.data, index, x.dtype, &w)
-    return largest(<const uint8_t*> x.data, <uint8_t*> out.data, index, x.dtype, &w)
+    return largest(<const int64_t*> x.data, <int64_t*> out.data, index, x.dtype, &w)
 
 
 cdef Py_ssize_t max_pool(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:

@@ -38,12 +38,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.in_features, self.n_classes, self.div_value, self.head_bias = in_features, n_classes, div_value, head_bias
         self.cutoffs, self.shortlist_size, self.n_clusters = [*cutoffs, n_classes], cutoffs[0], len(cutoffs)
         self.head_size = self.shortlist_size + self.n_clusters
-        self.head = Linear(in_features, self.head_size, head_bias, dtype=dtype)
+        self.head = Linear(in_features, self.head_size, head_bias, dtype=dtype, device=device)
         self.tail = ModuleList()
         for i in range(self.n_clusters):
             features = int(in_features // div_value ** (i + 1))
-            self.tail.append(Sequential(Linear(in_features, features, False, dtype=dtype),
-                                        Linear(features, self.cutoffs[i + 1] - self.cutoffs[i], False, dtype=dtype)))
+            self.tail.append(Sequential(Linear(in_features, features, False, dtype=dtype, device=device),
+                                        Linear(features, self.cutoffs[i + 1] - self.cutoffs[i], False, dtype=dtype, device=device)))
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

@@ -12,7 +12,7 @@ from autograd_cy.engine.elementwise import (
     selu_, sigmoid, silu, softplus, softsign, tanh, tanhshrink, threshold, threshold_,
 )
 from autograd_cy.engine.elementwise import softshrink as softshrink_row
-from autograd_cy.engine.distances import unit_row
+from autograd_cy.engine.distances import normalize
 from autograd_cy.engine.gather import embedding, one_hot
 from autograd_cy.engine.joins import chunk
 from autograd_cy.engine.matrix_products import pdist
@@ -83,10 +83,3 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     left = matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)         # (..., out, in2)
     out = matmul(left, input2.unsqueeze(-1)).squeeze(-1)
     return out if bias is None else out + bias
-
-
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """x / max(norm(x, p), eps) along dim."""
-    need_tensor(input, "normalize")
-    made = unit_row(input, dim, eps) if p == 2 else None
-    return input / input.norm(p, dim, True).clamp(eps) if made is None else made

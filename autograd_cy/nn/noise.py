@@ -44,13 +44,16 @@ def _kept(input, shape, p, scale=1.0):
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability p and scale the rest by 1 / (1 - p), when training; else the input itself."""
-    _check(input, p, "dropout")
-    if not training or p == 0.0:
-        return input
-    _float(input, "dropout")
+    if not training or not 0.0 < p < 1.0 or not isinstance(input, Tensor):
+        _check(input, p, "dropout")
+        if not training or p == 0.0:
+            return input
+    if not input.is_floating_point():
+        _float(input, "dropout")
     if p == 1.0:
         return _nothing(input, inplace)
-    mask = _kept(input, input.shape, p, 1.0 / (1.0 - p))
+    mask = empty_as(input, input.shape)
+    draw(mask, "random", None, p, 1.0 / (1.0 - p))
     return input.mul_(mask) if inplace else input * mask
 
 

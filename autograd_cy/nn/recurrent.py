@@ -68,7 +68,7 @@ class RNNBase(Module):
                 if proj_size:
                     shapes |= {"weight_hr": (proj_size, hidden_size)}
                 for name, shape in shapes.items():
-                    setattr(self, f"{name}_l{layer}{suffix}", Parameter(creation.empty(shape, dtype=dtype)))
+                    setattr(self, f"{name}_l{layer}{suffix}", Parameter(creation.empty(shape, dtype=dtype, device=device)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -185,7 +185,7 @@ class RNN(RNNBase):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         dtype=dtype)
+                         dtype=dtype, device=device)
         self.nonlinearity = nonlinearity
 
 
@@ -194,7 +194,8 @@ class LSTM(RNNBase):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
                  dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device=None, dtype=None) -> None:
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, dtype=dtype)
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size,
+                         dtype=dtype, device=device)
 
 
 class GRU(RNNBase):
@@ -202,7 +203,7 @@ class GRU(RNNBase):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
                  dropout: float = 0.0, bidirectional: bool = False, device=None, dtype=None) -> None:
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype, device=device)
 
 
 class RNNCellBase(Module):
@@ -217,7 +218,7 @@ class RNNCellBase(Module):
         for name, shape in (("weight_ih", (rows, input_size)), ("weight_hh", (rows, hidden_size)), ("bias_ih", (rows,)),
                             ("bias_hh", (rows,))):
             if bias or name.startswith("weight"):
-                setattr(self, name, Parameter(creation.empty(shape, dtype=dtype)))
+                setattr(self, name, Parameter(creation.empty(shape, dtype=dtype, device=device)))
             else:
                 self.register_parameter(name, None)
         self.reset_parameters()
@@ -262,7 +263,7 @@ class RNNCell(RNNCellBase):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device=None, dtype=None) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {nonlinearity}")
-        super().__init__(input_size, hidden_size, bias, 1, dtype=dtype)
+        super().__init__(input_size, hidden_size, bias, 1, dtype=dtype, device=device)
         self.nonlinearity, self._mode = nonlinearity, "RNN_" + nonlinearity.upper()
 
     def extra_repr(self) -> str:
@@ -275,7 +276,7 @@ class LSTMCell(RNNCellBase):
     _mode = "LSTM"
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, dtype=dtype)
+        super().__init__(input_size, hidden_size, bias, 4, dtype=dtype, device=device)
 
 
 class GRUCell(RNNCellBase):
@@ -284,4 +285,4 @@ class GRUCell(RNNCellBase):
     _mode = "GRU"
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, dtype=dtype)
+        super().__init__(input_size, hidden_size, bias, 3, dtype=dtype, device=device)

@@ -93,9 +93,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         raise ValueError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
         raise ShapeError(f"embedding_bag: per_sample_weights go with mode='sum' and the shape {input.shape} of the input")
-    if input.ndim == 2 and offsets is None:
+    even = input.ndim == 2 and offsets is None
+    if even:
         bags, each = input.shape
-        bag = creation.arange(bags).repeat_interleave(each)
     elif input.ndim == 1 and offsets is not None and offsets.ndim == 1:
         bags = offsets.shape[0] - include_last_offset
         if bags and (int(offsets[0]) != 0 or int(offsets[-1]) > input.shape[0]):
@@ -107,16 +107,21 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     rows = embedding(chosen, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     counted = None if padding_idx is None else (chosen != padding_idx % weight.shape[0]).unsqueeze(1)
     zeros = creation.zeros(bags, weight.shape[1], dtype=weight.dtype)
+    if even and not each:
+        return zeros
     if mode == "max":
         rows = rows if counted is None else where(counted, rows, float("-inf"))
-        out = scatter_reduce(zeros, 0, bag.unsqueeze(1).expand(-1, rows.shape[1]), rows, "amax", include_self=False)
+        out = rows.reshape(bags, each, weight.shape[1]).max(1)[0] if even else scatter_reduce(
+            zeros, 0, bag.unsqueeze(1).expand(-1, rows.shape[1]), rows, "amax", include_self=False)
         return out if counted is None else where(out == float("-inf"), 0, out)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
     if counted is not None:
         rows = where(counted, rows, 0)
-    out = index_add(zeros, 0, bag, rows)
+    out = rows.reshape(bags, each, weight.shape[1]).sum(1) if even else index_add(zeros, 0, bag, rows)
     if mode == "sum":
         return out
+    if counted is None and even:
+        return out / each
     ones = creation.ones(len(chosen), 1, dtype=weight.dtype) if counted is None else counted.to(weight.dtype)
-    return out / clamp(index_add(zeros[:, :1], 0, bag, ones), 1)
+    return out / clamp(ones.reshape(bags, each, 1).sum(1) if even else index_add(zeros[:, :1], 0, bag, ones), 1)

@@ -1,5 +1,5 @@
 """Adagrad, Adadelta, Adamax, NAdam, RAdam, Rprop, ASGD, Adafactor and Muon: equal to those of torch.optim step by step, states and defaults
-included.
+included; Muon up to PyTorch's rounding to bfloat16.
 
 Relies on Optimizer and on operations of tensors; training scripts rely on it. These are written for being there, not for speed: a few
 operations on every parameter. What changes from step to step is in tensors, the count of steps too, so that a capture can repeat it.

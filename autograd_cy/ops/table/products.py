@@ -69,11 +69,19 @@ def _joined(x, y, axis):
 
 # ---- products
 
+def _blocks(g, a, b):
+    """The gradient of a Kronecker product by the dims of both."""
+    return reshape(g, (a[0], b[0], a[1], b[1]))
+
+
 op("matmul", "a b", da=lambda g, b: matmul(g, swap_axes(b)), db=lambda g, a: matmul(swap_axes(a), g), doc="matrix product a @ b")
 op("linear", "x w b", dx=lambda g, w: matmul(g, w), dw=lambda g, x: matmul(swap_axes(g), x), db=lambda g: total(g, (0,), False),
    doc="x @ w.T + b")
 op("trace", "x", dx=lambda g, x_shape: diagonal_back(expand(reshape(g, (1,)), (min(x_shape),)), x_shape, 0, 0, 1), doc="sum of a matrix's diagonal")
 op("cross", "a b", da=lambda g, b: cross_rows(b, g), db=lambda g, a: cross_rows(g, a), doc="vector product along the last axis")
+op("kron", "a b", doc="Kronecker product of two matrices",
+   da=lambda g, b, a_shape, b_shape: total(_blocks(g, a_shape, b_shape) * reshape(b, (1, b_shape[0], 1, b_shape[1])), (1, 3), False),
+   db=lambda g, a, a_shape, b_shape: total(_blocks(g, a_shape, b_shape) * reshape(a, (a_shape[0], 1, a_shape[1], 1)), (0, 2), False))
 op("band", "x", attrs="low high", dx=lambda g, low, high: band(g, low, high), doc="x on its diagonals low to high, else 0")
 
 

@@ -102,6 +102,8 @@ op("as_strided_back", "x", attrs="base view", dx=lambda g, base, view: as_stride
 op("fill_strided", "x", attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view), doc="x with zeros at a window")
 op("replace_strided", "x v", ints=0, attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view),
    dv=lambda g, base, view: as_strided(g, base, view), doc="x after its window was overwritten by v")
+op("grid", "x", kind="view", ints=1, attrs="sizes dim", doc="a vector repeated along all axes but one",
+   dx=lambda g, x_shape, sizes, dim: _summed(g, sizes, {*range(len(sizes))} - {dim}, x_shape))
 op("clone", "x", dx=lambda g: g, doc="a copy")
 op("convert", "x", ints=1, attrs="dtype", dx=lambda g: g, doc="x in another dtype")
 op("copy", "x v", dv=lambda g: g, doc="x overwritten by v")
