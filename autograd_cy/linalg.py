@@ -4,11 +4,12 @@ Relies on the engine. LinAlgError is what singular matrices and the like raise, 
 """
 
 from .array.errors import LinAlgError
-from .engine.decompositions import eigh, eigvalsh, lu_factor, lu_factor_ex, matrix_exp, qr, svd, svdvals
-from .engine.linear_algebra import cholesky, cholesky_ex, det, inv, inv_ex, slogdet, solve, solve_ex, solve_triangular
+from .engine.linear_algebra import (
+    cholesky, det, eigh, eigvalsh, inv, lu_factor, lu_solve, matrix_exp, qr, slogdet, solve, solve_triangular, svd, svdvals,
+)
 from .engine.matrix_functions import (
-    cond, diagonal, eig, eigvals, lstsq, lu, lu_solve, matrix_norm, matrix_power, matrix_rank, norm, pinv, tensorinv, tensorsolve,
-    vector_norm,
+    cholesky_ex, cond, diagonal, eig, eigvals, inv_ex, lstsq, lu, lu_factor_ex, matrix_norm, matrix_power, matrix_rank, norm, pinv,
+    solve_ex, tensorinv, tensorsolve, vector_norm,
 )
 from .engine.matrix_products import linalg_cross as cross
 from .engine.matrix_products import linalg_vander as vander

@@ -382,3 +382,55 @@ def test_decompositions_of_what_is_not_finite_end(value, dtype):
         assert ag.autograd.grad(ag.linalg.det(x).sum(), x)[0][0].isnan().any()
     lower = ag.tensor(np.array([[2, value], [0, 1]], dtype))
     assert ag.linalg.eigvalsh(lower).tolist() == [1, 2] and ag.linalg.eigvalsh(lower.T, "U").tolist() == [1, 2]
+
+
+# ---- small matrices, which are decomposed by loops of our own
+
+KINDS = {
+    "normal": lambda rng, m, n: rng.normal(size=(m, n)),
+    "ones": lambda rng, m, n: np.ones((m, n)),
+    "zeros": lambda rng, m, n: np.zeros((m, n)),
+    "counting": lambda rng, m, n: np.arange(m * n).reshape(m, n),
+    "columns of all sizes": lambda rng, m, n: rng.normal(size=(m, n)) * 10.0 ** -np.arange(n),
+    "rows of all sizes": lambda rng, m, n: rng.normal(size=(m, n)) * 10.0 ** -np.arange(m)[:, None],
+    "equal values": lambda rng, m, n: np.eye(m, n),
+    "very large": lambda rng, m, n: rng.normal(size=(m, n)) * 1e35,
+    "very small": lambda rng, m, n: rng.normal(size=(m, n)) * 1e-36,
+    "few": lambda rng, m, n: rng.random((m, n)) > 0.7,
+}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_matrices(kind, dtype):
+    rng = np.random.default_rng(3)
+    eps = np.finfo(dtype).eps
+    for m, n in ((1, 1), (2, 2), (3, 5), (4, 4), (5, 3), (8, 8), (16, 3), (3, 16), (16, 16), (9, 17), (17, 2)):
+        x = np.asarray(KINDS[kind](rng, m, n), dtype)
+        a, unit = x.astype("f8"), 30 * eps * max(m, n)
+        size = np.abs(a).max() * max(m, n)
+        for mode in ("reduced", "complete"):
+            q, r = (t.numpy().astype("f8") for t in linalg.qr(T(x), mode))
+            assert np.abs(q @ r - a).max() <= unit * size
+            assert np.abs(q.T @ q - np.eye(q.shape[1])).max() <= unit
+        for full in (False, True):
+            u, s, vh = (t.numpy().astype("f8") for t in linalg.svd(T(x), full))
+            k = len(s)
+            assert np.abs((u[:, :k] * s) @ vh[:k] - a).max() <= unit * size
+            assert np.abs(u.T @ u - np.eye(u.shape[1])).max() <= unit and np.abs(vh @ vh.T - np.eye(len(vh))).max() <= unit
+            assert (np.diff(s) <= 0).all() and np.abs(s - np.linalg.svd(a, compute_uv=False)).max() <= unit * size
+        if m == n:
+            w, v = (t.numpy().astype("f8") for t in linalg.eigh(T(x)))
+            a = np.tril(a) + np.tril(a, -1).T
+            assert np.abs((v * w) @ v.T - a).max() <= unit * size and np.abs(v.T @ v - np.eye(n)).max() <= unit
+            assert (np.diff(w) >= 0).all() and np.abs(w - np.linalg.eigvalsh(a)).max() <= unit * size
+
+
+def test_least_squares_of_small_matrices_know_their_rank():
+    rng = np.random.default_rng(5)
+    for rank in (1, 2, 3):
+        a, b = rng.normal(size=(5, rank)) @ rng.normal(size=(rank, 3)), rng.normal(size=(5, 2))
+        x, _, found, _ = linalg.lstsq(T(a), T(b))
+        assert found.item() == rank == linalg.matrix_rank(T(a)).item()
+        np.testing.assert_allclose(x.numpy(), np.linalg.lstsq(a, b)[0], 1e-9, 1e-9)
+        np.testing.assert_allclose(linalg.pinv(T(a)).numpy(), np.linalg.pinv(a), 1e-9, 1e-9)

@@ -10,7 +10,9 @@ from itertools import combinations
 
 from ..array.errors import ShapeError
 from .elementwise import mul
+from .named_products import trace
 from .products import matmul
+from .reduce import sum as sum_over
 from .shape import permute, reshape, swap_axes
 from .tensor import Tensor
 
@@ -166,12 +168,13 @@ class _Plan:
         self.count += 1
         return self.count - 1
 
-    def sum(self, k, dims, ndim):
-        """Over all dimensions, over one, or over several: the first two are faster said so."""
-        return self.step(Tensor.sum, (k,), *(() if len(dims) == ndim else dims if len(dims) == 1 else (tuple(dims),)))
+    def sum(self, k, dims):
+        return self.step(sum_over, (k,), tuple(dims), False)
 
     def alone(self, k, labels, shape, elsewhere):
         """An operand with each label once, without those that it alone has and without sizes of 1 that broadcast: (place, labels)."""
+        if len(labels) == 2 and labels[0] == labels[1] and shape[0] == shape[1] and labels[0] not in elsewhere:
+            return self.step(trace, (k,)), []
         for c in dict.fromkeys(labels):
             while labels.count(c) > 1:
                 i = labels.index(c)
@@ -186,7 +189,7 @@ class _Plan:
                 shape.append(n)
         sums = tuple(i for i, c in enumerate(labels) if c not in elsewhere and shape[i] != 1)
         if sums:
-            k = self.sum(k, sums, len(labels))
+            k = self.sum(k, sums)
         kept = [i for i in range(len(labels)) if i not in sums]
         short = [i for i in kept if shape[i] == 1 and (labels[i] not in elsewhere or self.sizes[labels[i]] != 1)]
         if short:
@@ -254,7 +257,7 @@ class _Plan:
             inner.sort(key=lb.index)
         if self.sums and not free_a and not free_b and inner and self.cost(la) <= _SMALL:
             k, labels = self.elementwise(ka, la, kb, lb, [*batch, *inner])
-            return self.sum(k, range(len(batch), len(labels)), len(labels)), batch
+            return self.sum(k, range(len(batch), len(labels))), batch
         if not inner:
             return self.elementwise(ka, la, kb, lb, output if output is not None else [*batch, *free_a, *free_b])
         lead = [batch] if batch else []

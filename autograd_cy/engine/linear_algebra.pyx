@@ -1,7 +1,7 @@
-# Linear algebra through LAPACK: inverses, systems of equations, determinants, Cholesky factors, in the last two axes.
+# Linear algebra through LAPACK: inverses, systems of equations, determinants, factors and decompositions, in the last two axes.
 #
-# Relies on the routines of kernels/lapack, record, shape. decompositions.py and matrix_functions.py build on it; autograd_cy.linalg is
-# its public path. It is imported when first asked for.
+# Relies on the routines of kernels/lapack and kernels/spectral, record, shape. matrix_functions.py builds on it;
+# autograd_cy.linalg is its public path. It is imported when first asked for. Above 500 lines because a module more is 20 kB more.
 
 from collections import namedtuple
 
@@ -9,8 +9,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_New
 
-from autograd_cy.array.dtype cimport FLOAT64, INT32, MAX_NDIM
+from autograd_cy.array.dtype cimport FLOAT64, INT32, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_incref
+from autograd_cy.engine.arguments cimport need_tensor
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, node_set_outputs, remember_line
 from autograd_cy.engine.object cimport own
@@ -20,28 +21,50 @@ from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport reshape_to
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
-from autograd_cy.array.errors import DTypeError, ShapeError, worded
+from autograd_cy.array.errors import ArgumentError, DTypeError, ShapeError, worded
 from autograd_cy.engine.gradients import FUNCTIONS
+from autograd_cy.engine.products import matmul
 from autograd_cy.engine.shape import expand, swap_axes
-from autograd_cy.engine.tensor import OPCODES
-from autograd_cy.kernels.table import routine_number
 
 cdef int INV = row_number("inv"), SOLVE = row_number("solve"), TRIANGULAR = row_number("solve_triangular"), DET = row_number("det")
 cdef int LOGABSDET = row_number("logabsdet"), CHOLESKY = row_number("cholesky"), BAND = row_number("band")
 cdef int R_INVERSE = routine_of("lapack.inverse"), R_SOLVE = routine_of("lapack.solve")
 cdef int R_SOLVE_AGAIN = routine_of("lapack.solve_again"), R_DETERMINANT = routine_of("lapack.determinant")
 cdef int R_CHOLESKY = routine_of("lapack.cholesky"), R_TRIANGLE = routine_of("lapack.solve_triangle")
-cdef int R_BAND = routine_of("lapack.band")
+cdef int R_BAND = routine_of("lapack.band"), R_QR = routine_of("spectral.qr"), R_SVD = routine_of("spectral.svd")
+cdef int R_EIGH = routine_of("spectral.eigh"), R_EXPONENTIAL = routine_of("spectral.exponential")
+cdef int QR = row_number("qr"), SVD = row_number("svd"), EIGH = row_number("eigh"), EXPONENTIAL = row_number("matrix_exp")
+cdef int R_FACTORS = routine_of("lapack.packed_factors"), R_LSTSQ = routine_of("spectral.lstsq")
+cdef int R_COFACTORS = routine_of("spectral.cofactors"), R_PERMUTATION = routine_of("lapack.permutation")
+cdef int COFACTOR = row_number("cofactor"), R_PSEUDOINVERSE = routine_of("spectral.pseudoinverse")
+cdef int LU_FACTOR = row_number("lu_factor"), LSTSQ = row_number("lstsq"), PINV = row_number("pinv")
 
-inv_ex_result = namedtuple("inv_ex", "inverse info")
-solve_ex_result = namedtuple("solve_ex", "result info")
-cholesky_ex_result = namedtuple("cholesky_ex", "L info")
 slogdet_result = namedtuple("slogdet", "sign logabsdet")
+lu_factor_result = namedtuple("lu_factor", "LU pivots")
+qr_result = namedtuple("qr", "Q R")
+svd_result = namedtuple("svd", "U S Vh")
+eigh_result = namedtuple("eigh", "eigenvalues eigenvectors")
+cdef object QR_KIND = qr_result, SVD_KIND = svd_result, EIGH_KIND = eigh_result, SLOGDET_KIND = slogdet_result
+cdef object LU_KIND = lu_factor_result        # without a look-up
 cdef tuple NOT_ADJOINT = (False,)
-cdef object new_tuple = tuple.__new__         # past the check of a named tuple's arguments
+
+cdef extern from *:
+    """
+    static PyObject* ag_three(PyObject* type, PyObject* first, PyObject* second, PyObject* third) {      /* as ag_pair in reduce.pyx */
+        PyObject* o = ((PyTypeObject*) type)->tp_alloc((PyTypeObject*) type, 3);
+        if (o == NULL) return NULL;
+        Py_INCREF(first);
+        Py_INCREF(second);
+        Py_INCREF(third);
+        PyTuple_SET_ITEM(o, 0, first);
+        PyTuple_SET_ITEM(o, 1, second);
+        PyTuple_SET_ITEM(o, 2, third);
+        return o;
+    }
+    """
+    object ag_three(object type, object first, object second, object third)
 
 cdef extern from "Python.h":
-    PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
     PyObject* PyLong_FromUnsignedLong(unsigned long n) except NULL
     void put_item "PyTuple_SET_ITEM"(object items, Py_ssize_t place, PyObject* item) noexcept
 
@@ -68,9 +91,12 @@ cdef Tensor square(object x, str name):
     return t
 
 
-cdef int of_one_dtype(Tensor a, Tensor b, str name) except -1:
+cdef int check_fit(Tensor a, Tensor b, int axis, str name) except -1:
+    """The size of b's last axis (1) or the one before (2) is that of a's last one, and both have one dtype."""
     if a.dtype_ != b.dtype_:
         raise worded(RuntimeError, "{}: expected A and B to have the same dtype, but found {.dtype.name} and {.dtype.name}", name, a, b)
+    if b.layout.ndim < axis or b.layout.dims[b.layout.ndim - axis] != a.layout.dims[a.layout.ndim - 1]:
+        raise worded(ShapeError, "{}: A of shape {.shape} and B of shape {.shape} do not fit", name, a, b)
     return 0
 
 
@@ -92,6 +118,8 @@ cdef Tensor for_each(Tensor a, int dtype, Py_ssize_t rows=-1, Py_ssize_t cols=-1
     cdef int i, n = a.layout.ndim - 2
     cdef Layout* layout
     cdef PyObject* out
+    if dtype == a.dtype_ and cols == last(a, 1) and rows == last(a, 2):
+        return like(a)
     for i in range(n):
         shape[i] = a.layout.dims[i]
     if rows >= 0:
@@ -124,84 +152,40 @@ cdef int record_one(int opcode, Tensor x, Tensor out, object attrs=None, object 
     return 0
 
 
-# for the decompositions, whose checks are no matter of nanoseconds
+# for matrix_functions
 
 def matrix_input(x, name, need_square=False):
     """x, if it is a tensor of floating-point matrices (square ones)."""
     return square(x, name) if need_square else matrices(x, name)
 
 
-def room(Tensor a, *sizes, dtype=None):
-    """A new tensor with a vector or matrix of the given sizes (or a number) for each matrix of a."""
-    cdef int code = a.dtype_ if dtype is None else dtype
-    if a.layout.ndim < 2:                         # an argument made it so
-        raise worded(ShapeError, "linalg: expected matrices, got shape {.shape}", a)
-    return for_each(a, code, sizes[0] if sizes else -1, sizes[1] if len(sizes) > 1 else -1)
-
-
-def record_row(str name, tuple inputs, Tensor out, attrs=None, aux=None):
-    """out, as the result of a row of one or two inputs that was computed without a record."""
-    if len(inputs) == 1:
-        record_one(OPCODES[name], inputs[0], out, attrs, aux)
-    else:
-        record_two(OPCODES[name], inputs[0], inputs[1], out, attrs, aux)
-    return out
-
-
-def record_outputs(str name, Tensor x, tuple outputs, tuple attrs):
+cdef int record_outputs(int opcode, Tensor x, PyObject** outputs, int n, object attrs) except -1:
     """One node with several outputs, all of which its rule may name."""
-    cdef PyObject** given = PySequence_Fast_ITEMS(<PyObject*> outputs)
     cdef PyObject* node
-    cdef Py_ssize_t k, n = len(outputs)
+    cdef int k
     cdef Layout* layout
     cdef tuple extra
     if not (wants_grad(x) and grad_enabled()):
-        return outputs
-    node = node_new(OPCODES[name], 1, 0)
-    node_set_outputs(<Node> node, <int> n)
+        return 0
+    node = node_new(opcode, 1, 0)
+    node_set_outputs(<Node> node, n)
     set_edge(&(<Node> node).edges[0], x)
     Py_INCREF(attrs)
     (<Node> node).attrs = <PyObject*> attrs
     extra = PyTuple_New(2 * n)
     for k in range(n):
-        layout = (<Tensor> given[k]).layout
+        layout = (<Tensor> outputs[k]).layout
         layout_incref(layout)
-        put_item(extra, k, tensor_alias(<Tensor> given[k], layout, (<Tensor> given[k]).data))
-        put_item(extra, n + k, PyLong_FromUnsignedLong((<Tensor> given[k]).storage.version))
+        put_item(extra, k, tensor_alias(<Tensor> outputs[k], layout, (<Tensor> outputs[k]).data))
+        put_item(extra, n + k, PyLong_FromUnsignedLong((<Tensor> outputs[k]).storage.version))
     Py_INCREF(extra)
     (<Node> node).extra = <PyObject*> extra
     remember_line(<Node> node)
     for k in range(n):
         Py_INCREF(<object> node)
-        set_history(given[k], node, <int> k)
+        set_history(outputs[k], node, k)
     Py_DECREF(<object> node)
-    return outputs
-
-
-cdef dict ROUTINES = {}
-
-
-def decompose(str row, str routine, Tensor a, tuple shapes, tuple order, tuple ints, tuple attrs, kind):
-    """The named tuple `kind` of new tensors (for each matrix of a: of these shapes), which a routine fills, in that order, from a: one
-    node with all of them."""
-    cdef PyObject* arrays[4]
-    cdef Py_ssize_t numbers[1]
-    cdef Py_ssize_t i, n = len(shapes)
-    cdef list made = []
-    number = ROUTINES.get(routine)
-    if number is None:
-        number = ROUTINES[routine] = routine_number(routine)
-    if a.layout.ndim < 2 or n > 3:
-        raise worded(ShapeError, "linalg: expected matrices, got shape {.shape}", a)
-    for i in range(n):
-        shape = <tuple> shapes[i]
-        made.append(for_each(a, a.dtype_, shape[0], shape[1] if len(shape) > 1 else -1))
-    arrays[0] = <PyObject*> a
-    for i in range(n):
-        arrays[1 + i] = <PyObject*> made[<Py_ssize_t> order[i]]
-    numbers[0] = ints[0] if len(ints) else 0
-    run_routine(number, arrays, <int> len(ints), numbers)
-    return new_tuple(kind, record_outputs(row, a, tuple(made), attrs))
+    return 0
 
 
 cdef int record_two(int opcode, Tensor a, Tensor b, Tensor out, object attrs, object aux) except -1:
@@ -232,20 +216,10 @@ def inv(A):
     return inverse(square(A, "linalg.inv"), NULL)
 
 
-def inv_ex(A, *, bint check_errors=False):
-    """(inverse, info) of square matrices A; info (int32) is 0, or k where the k-th diagonal element of U in A = P L U is 0. A singular
-    matrix has an inverse of infinities here, or with check_errors raises as `inv` does."""
-    cdef Tensor a = square(A, "linalg.inv_ex")
-    cdef Tensor info = for_each(a, INT32)
-    if check_errors:
-        out = inverse(a, NULL)
-        return pair(inv_ex_result, out, FUNCTIONS["zeros"](info.shape, INT32))
-    return pair(inv_ex_result, inverse(a, <PyObject*> info), info)
-
-
 def inverse_or_inf(Tensor a):
     """For rules: the inverse; infinities for singular matrices."""
-    return inv_ex(a)[0]
+    cdef Tensor info = for_each(a, INT32)
+    return inverse(a, <PyObject*> info)
 
 
 cdef bint share_batch(Tensor a, Tensor b) noexcept:
@@ -261,23 +235,12 @@ cdef bint share_batch(Tensor a, Tensor b) noexcept:
 cdef tuple with_one_batch(Tensor a, Tensor b, str name):
     """Both expanded to one batch."""
     cdef int n = a.layout.ndim - 2
-    cdef tuple x = batch_sizes(a), y = batch_sizes(b)
-    batch = broadcast_sizes(x, y)
+    from autograd_cy.engine.matrix_functions import broadcast_sizes
+    batch = broadcast_sizes(batch_sizes(a), batch_sizes(b))
     if batch is None:
         raise worded(ShapeError, "{}: the batches of A, of shape {.shape}, and B, of shape {.shape}, do not broadcast against each other",
                                  name, a, b)
     return expand(a, (*batch, *a.shape[n:])), expand(b, (*batch, *b.shape[b.layout.ndim - 2:]))
-
-
-def broadcast_sizes(x, y):
-    """The common shape of two; None where there is none."""
-    n = max(len(x), len(y))
-    out = []
-    for p, q in zip((1,) * (n - len(x)) + tuple(x), (1,) * (n - len(y)) + tuple(y)):
-        if p != q and p != 1 and q != 1:
-            return None
-        out.append(q if p == 1 else p)
-    return tuple(out)
 
 
 cdef Tensor solution(Tensor a, Tensor b, PyObject* info):
@@ -335,16 +298,12 @@ cdef object solve_any(object A, object B, bint left, PyObject* info, str name):
     if not isinstance(B, Tensor):
         raise worded(TypeError, "{}: expected B to be a Tensor, got {}", name, type(B).__name__)
     b = B
-    of_one_dtype(a, b, name)
     vector = b.layout.ndim == 1 or b.layout.ndim == a.layout.ndim - 1 and b.shape == a.shape[:a.layout.ndim - 1]
-    if vector:
-        b = with_column(b)
-    if b.layout.ndim < 2:
-        raise worded(ShapeError, "{}: A of shape {.shape} and B of shape {.shape} do not fit", name, a, B)
-    if last(b, 2 if left or vector else 1) != last(a, 1):
-        raise worded(ShapeError, "{}: A of shape {.shape} and B of shape {.shape} do not fit", name, a, B)
+    check_fit(a, b, 1 if vector or not left else 2, name)
     if vector and not left:
         raise worded(ShapeError, "{}: vector broadcasting of B, of shape {.shape}, is not supported for left=False", name, B)
+    if vector:
+        b = with_column(b)
     if not share_batch(a, b):
         a, b = with_one_batch(a, b, name)
     if vector:
@@ -361,17 +320,6 @@ def solve(A, B, *, bint left=True):
     Raises RuntimeError (LinAlgError) where a matrix is singular, ValueError where shapes, RuntimeError where dtypes do not fit.
     """
     return solve_any(A, B, left, NULL, "linalg.solve")
-
-
-def solve_ex(A, B, *, bint left=True, bint check_errors=False):
-    """(result, info): as `solve`, with info (int32) 0, or k where the k-th diagonal element of U in A = P L U is 0."""
-    cdef Tensor a = square(A, "linalg.solve_ex")
-    cdef Tensor info
-    cdef object batch = batch_sizes(a)
-    if isinstance(B, Tensor) and not (B.ndim == 1 or B.shape == a.shape[:a.layout.ndim - 1]):
-        batch = broadcast_sizes(batch, batch_sizes(B)) or batch
-    info = FUNCTIONS["zeros"](batch, INT32)
-    return pair(solve_ex_result, solve_any(a, B, left, NULL if check_errors else <PyObject*> info, "linalg.solve_ex"), info)
 
 
 def triangular_row(Tensor a, Tensor b, bint upper, bint adjoint, bint unitriangular):
@@ -394,9 +342,7 @@ def solve_triangular(A, B, *, bint upper, bint left=True, bint unitriangular=Fal
     """
     cdef Tensor a = square(A, "linalg.solve_triangular")
     cdef Tensor b = matrices(B, "linalg.solve_triangular", "B")
-    of_one_dtype(a, b, "linalg.solve_triangular")
-    if last(b, 2 if left else 1) != last(a, 1):
-        raise worded(ShapeError, "linalg.solve_triangular: A of shape {.shape} and B of shape {.shape} do not fit", a, b)
+    check_fit(a, b, 2 if left else 1, "linalg.solve_triangular")
     if not share_batch(a, b):
         a, b = with_one_batch(a, b, "linalg.solve_triangular")
     if left:
@@ -426,7 +372,7 @@ def slogdet(A):
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> sign, <PyObject*> out
     run_routine(R_DETERMINANT, arrays)
     record_one(LOGABSDET, a, out)
-    return pair(slogdet_result, sign, out)
+    return pair(SLOGDET_KIND, sign, out)
 
 
 # ---- factorisations
@@ -450,11 +396,250 @@ def cholesky(A, *, bint upper=False):
     return cholesky_any(square(A, "linalg.cholesky"), upper, NULL)
 
 
-def cholesky_ex(A, *, bint upper=False, bint check_errors=False):
-    """(L, info): as `cholesky`, with info (int32) 0, or the order of the first leading minor that is not positive-definite."""
-    cdef Tensor a = square(A, "linalg.cholesky_ex")
-    cdef Tensor info = FUNCTIONS["zeros"](batch_sizes(a), INT32)
-    return pair(cholesky_ex_result, cholesky_any(a, upper, NULL if check_errors else <PyObject*> info), info)
+cdef Tensor factored(object A, bint pivot, PyObject** pivots, PyObject* info, str name):
+    """L and U in one matrix, recorded; the pivots."""
+    cdef Tensor a = matrices(A, name)
+    cdef Tensor out
+    cdef Tensor rows
+    cdef PyObject* arrays[4]
+    if not pivot:
+        raise worded(NotImplementedError, "{}: pivot=False is not possible on the CPU, as in PyTorch", name)
+    out, rows = like(a), for_each(a, INT32, min(last(a, 1), last(a, 2)))
+    arrays[0], arrays[1], arrays[2], arrays[3] = <PyObject*> a, <PyObject*> out, <PyObject*> rows, info
+    run_routine(R_FACTORS, arrays, 0, NULL)
+    record_one(LU_FACTOR, a, out, None, (rows,))
+    Py_INCREF(rows)
+    pivots[0] = <PyObject*> rows
+    return out
+
+
+def lu_factor(A, *, bint pivot=True):
+    """(LU, pivots) with A = P L U, for A (..., m, n): L without its diagonal of ones and U in one matrix; row i was exchanged with row
+    pivots[i] - 1 (int32)."""
+    cdef PyObject* pivots
+    cdef Tensor out = factored(A, pivot, &pivots, NULL, "linalg.lu_factor")
+    return pair(LU_KIND, out, own(pivots))
+
+
+def informed(str name, A, bint flag, Tensor info=None, B=None):
+    """The results of a function of that name that writes (info given) into info (int32) what went wrong, instead of raising. flag: the
+    argument left, upper or pivot."""
+    cdef PyObject* numbers = NULL if info is None else <PyObject*> info
+    cdef PyObject* pivots
+    if name == "linalg.inv_ex":
+        return inverse(square(A, name), numbers)
+    if name == "linalg.solve_ex":
+        return solve_any(A, B, flag, numbers, name)
+    if name == "linalg.cholesky_ex":
+        return cholesky_any(square(A, name), flag, numbers)
+    out = factored(A, flag, &pivots, numbers, name)
+    return out, own(pivots)
+
+
+# ---- decompositions
+
+def qr(A, mode="reduced"):
+    """(Q, R) with A = Q R, for A (..., m, n): columns of Q orthonormal, R upper triangular. "reduced": Q (m, k) and R (k, n), where k is
+    the smaller of m and n; "complete": Q (m, m) and R (m, n); "r": only R, and Q is empty.
+
+    The gradient exists where the first k columns of A are independent, and not for "complete" with m > n.
+    """
+    cdef Tensor a = matrices(A, "linalg.qr")
+    cdef Py_ssize_t m = last(a, 2), k
+    cdef Tensor q = a
+    cdef Tensor r
+    cdef PyObject* arrays[3]
+    if type(mode) is not str or mode != "reduced" and mode != "complete" and mode != "r":
+        raise worded(ArgumentError, "linalg.qr: mode must be \"reduced\", \"complete\" or \"r\", got {!r}", mode)
+    k = m if mode == "complete" else min(m, last(a, 1))
+    r = for_each(a, a.dtype_, k, last(a, 1))
+    arrays[0], arrays[1], arrays[2] = <PyObject*> a, NULL, <PyObject*> r
+    if mode != "r" or wants_grad(a) and grad_enabled():
+        q = for_each(a, a.dtype_, m, k)
+        arrays[1] = <PyObject*> q
+    run_routine(R_QR, arrays)
+    if arrays[1] != NULL:
+        record_outputs(QR, a, &arrays[1], 2, (mode,))
+    return pair(QR_KIND, q if mode != "r" else FUNCTIONS["zeros"]((0,), a.dtype_), r)
+
+
+cdef object svd_of(Tensor a, bint full, bint only_values):
+    cdef Py_ssize_t m = last(a, 2), n = last(a, 1), k = min(m, n)
+    cdef Tensor u
+    cdef Tensor s = for_each(a, a.dtype_, k)
+    cdef Tensor vh
+    cdef PyObject* arrays[4]
+    cdef PyObject* outputs[3]
+    arrays[0], arrays[1], arrays[2], arrays[3] = <PyObject*> a, <PyObject*> s, NULL, NULL
+    if only_values and not (wants_grad(a) and grad_enabled()):
+        run_routine(R_SVD, arrays)
+        return s
+    u, vh = for_each(a, a.dtype_, m, m if full else k), for_each(a, a.dtype_, n if full else k, n)
+    arrays[2], arrays[3] = <PyObject*> u, <PyObject*> vh
+    run_routine(R_SVD, arrays)
+    outputs[0], outputs[1], outputs[2] = <PyObject*> u, <PyObject*> s, <PyObject*> vh
+    record_outputs(SVD, a, outputs, 3, (full,))
+    return s if only_values else ag_three(SVD_KIND, u, s, vh)
+
+
+def svd(A, bint full_matrices=True, *, driver=None):
+    """(U, S, Vh) with A = U diag(S) Vh, for A (..., m, n): S descending; U (m, m) and Vh (n, n), or of the smaller size on their inner
+    side unless full_matrices. `driver` is accepted and ignored.
+
+    Gradients are finite where singular values repeat, and right for functions that do not depend on the choice of vectors.
+    """
+    return svd_of(matrices(A, "linalg.svd"), full_matrices, False)
+
+
+def svdvals(A, *, driver=None):
+    """The singular values of A (..., m, n), descending. `driver` is accepted and ignored."""
+    return svd_of(matrices(A, "linalg.svdvals"), False, True)
+
+
+cdef object eigh_of(object A, object UPLO, bint only_values, str name):
+    cdef Tensor a = square(A, name)
+    cdef Tensor values = for_each(a, a.dtype_, last(a, 1))
+    cdef Tensor vectors
+    cdef PyObject* arrays[3]
+    cdef Py_ssize_t ints[1]
+    if type(UPLO) is not str or UPLO not in ("L", "U", "l", "u"):
+        raise worded(ArgumentError, "{}: expected UPLO to be 'L' or 'U', got {!r}", name, UPLO)
+    ints[0] = UPLO in "Uu"
+    arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> values, NULL
+    if only_values and not (wants_grad(a) and grad_enabled()):
+        run_routine(R_EIGH, arrays, 1, ints)
+        return values
+    vectors = like(a)
+    arrays[2] = <PyObject*> vectors
+    run_routine(R_EIGH, arrays, 1, ints)
+    record_outputs(EIGH, a, &arrays[1], 2, (ints[0] == 1,))
+    return values if only_values else pair(EIGH_KIND, values, vectors)
+
+
+def eigh(A, UPLO="L"):
+    """(eigenvalues, eigenvectors) of symmetric matrices A (..., n, n): ascending, and in columns. Only the triangle UPLO is read; the
+    gradient is symmetric."""
+    return eigh_of(A, UPLO, False, "linalg.eigh")
+
+
+def eigvalsh(A, UPLO="L"):
+    """The eigenvalues of symmetric matrices A (..., n, n), ascending."""
+    return eigh_of(A, UPLO, True, "linalg.eigvalsh")
+
+
+cdef Tensor mapped(int opcode, int routine, Tensor a):
+    """A row whose result is like its input."""
+    cdef Tensor out = like(a)
+    cdef PyObject* arrays[2]
+    arrays[0], arrays[1] = <PyObject*> a, <PyObject*> out
+    run_routine(routine, arrays)
+    record_one(opcode, a, out)
+    return out
+
+
+def matrix_exp(A):
+    """sum over k of A^k / k!, for square A (..., n, n): by Pade approximants, scaling and squaring."""
+    return mapped(EXPONENTIAL, R_EXPONENTIAL, square(A, "linalg.matrix_exp"))
+
+
+def cofactor(Tensor a):
+    """For rules: det(A) inv(A).T, by singular values where A is (nearly) singular."""
+    return mapped(COFACTOR, R_COFACTORS, a)
+
+
+def permutation_matrix(pivots, Tensor matrix, str name="lu_unpack"):
+    """The matrices P of A = P L U, in the dtype of `matrix` (..., m, n), which has the factors."""
+    cdef Tensor places = need_tensor(pivots, name)
+    cdef PyObject* arrays[2]
+    cdef Tensor out
+    if places.dtype_ != INT32:
+        raise worded(RuntimeError, "{}: expected LU_pivots of dtype int32, got {.dtype.name}", name, places)
+    if places.shape != (*batch_sizes(matrix), min(last(matrix, 1), last(matrix, 2))):
+        raise worded(ShapeError, "{}: LU of shape {.shape} and pivots of shape {.shape} do not fit", name, matrix, places)
+    out = for_each(matrix, matrix.dtype_, last(matrix, 2), last(matrix, 2))
+    arrays[0], arrays[1] = <PyObject*> places, <PyObject*> out
+    run_routine(R_PERMUTATION, arrays)
+    return out
+
+
+cdef object two_triangles(Tensor a, Tensor b, bint upper, bint adjoint, bint unit, bint unit_then, str name):
+    """b divided by a triangle of a, and then by the other triangle or by the first one transposed."""
+    check_fit(a, b, 2, name)
+    if not share_batch(a, b):
+        a, b = with_one_batch(a, b, name)
+    b = triangular_row(a, b, upper, adjoint, unit)
+    return triangular_row(a, b, upper if unit == unit_then else not upper, not adjoint if unit == unit_then else adjoint, unit_then)
+
+
+def cholesky_solve(B, L, bint upper=False):
+    """X with A X = B, where L (..., n, n) is the Cholesky factor of A: A = L L^T (upper: L^T L)."""
+    return two_triangles(square(L, "cholesky_solve"), matrices(B, "cholesky_solve", "B"), upper, upper, False, False, "cholesky_solve")
+
+
+def lu_solve(LU, pivots, B, *, bint left=True, bint adjoint=False):
+    """X with A X = B (X A = B unless left; A.T instead of A if adjoint), from the LU and pivots that lu_factor(A) gave."""
+    cdef Tensor a = square(LU, "linalg.lu_solve"), b = matrices(B, "linalg.lu_solve", "B")
+    cdef Tensor p = permutation_matrix(pivots, a, "linalg.lu_solve")
+    check_fit(a, b, 2 if left else 1, "linalg.lu_solve")
+    if not left:
+        return swap_axes(lu_solve(a, pivots, swap_axes(b), adjoint=not adjoint))
+    if adjoint:
+        return matmul(p, two_triangles(a, b, True, True, False, True, "linalg.lu_solve"))
+    return two_triangles(a, matmul(swap_axes(p), b), False, False, True, False, "linalg.lu_solve")
+
+
+def lstsq_plainly(A, B):
+    """lstsq as it is called most: of tensors that fit as they are, with the default driver. None for all else."""
+    cdef Tensor a
+    cdef Tensor b
+    if not isinstance(A, Tensor) or not isinstance(B, Tensor):
+        return None
+    a, b = A, B
+    if a.dtype_ > FLOAT64 or a.dtype_ != b.dtype_ or a.layout.ndim < 2 or not share_batch(a, b) or last(a, 2) != last(b, 2):
+        return None
+    x, rank, _ = least_squares(a, b, None, 1)
+    return x, rank
+
+
+cdef double precision_of(Tensor a) noexcept:
+    """The larger of the last two sizes times the relative precision of the dtype."""
+    return max(last(a, 1), last(a, 2)) * (2.220446049250313e-16 if a.dtype_ == FLOAT64 else 1.1920929e-07)
+
+
+def least_squares(Tensor a, Tensor b, rcond, int driver):
+    """(solution, rank, singular values or None) of tensors of one batch; driver: 0 gels, 1 gelsy, 2 gelsd."""
+    cdef Tensor x = for_each(b, a.dtype_, last(a, 1), last(b, 1)), rank = for_each(a, INT64)
+    cdef double limit = precision_of(a) if rcond is None else rcond
+    cdef PyObject* arrays[5]
+    cdef Py_ssize_t ints[1]
+    ints[0] = driver
+    arrays[0], arrays[1], arrays[2], arrays[3], arrays[4] = <PyObject*> a, <PyObject*> b, <PyObject*> x, <PyObject*> rank, NULL
+    s = None
+    if driver == 2:
+        s = for_each(a, a.dtype_, min(last(a, 1), last(a, 2)))
+        arrays[4] = <PyObject*> s
+    run_routine(R_LSTSQ, arrays, 1, ints, 1, &limit)
+    record_two(LSTSQ, a, b, x, (limit, driver), None)
+    return x, rank, s
+
+
+def pseudoinverse(Tensor a, atol, rtol, bint only_rank):
+    """The pseudoinverse, or the rank (int64): singular values up to max(atol, rtol * the largest) count as 0."""
+    cdef Tensor out
+    cdef PyObject* arrays[3]
+    cdef double numbers[2]
+    numbers[0] = 0 if atol is None else atol
+    if rtol is None:
+        numbers[1] = 0 if numbers[0] > 0 else precision_of(a)
+    else:
+        numbers[1] = rtol
+    out = for_each(a, INT64) if only_rank else for_each(a, a.dtype_, last(a, 1), last(a, 2))
+    arrays[0], arrays[1], arrays[2] = <PyObject*> a, NULL, NULL
+    arrays[2 if only_rank else 1] = <PyObject*> out
+    run_routine(R_PSEUDOINVERSE, arrays, 0, NULL, 2, numbers)
+    if not only_rank:
+        record_one(PINV, a, out, (atol, rtol, False))
+    return out
 
 
 def band(Tensor x, low, high):
@@ -470,5 +655,6 @@ def band(Tensor x, low, high):
     return out
 
 
-FUNCTIONS.update({"band": band, "det": det, "inverse_or_inf": inverse_or_inf, "solve_again": solve_again,
-                  "solve_triangular": triangular_row})
+FUNCTIONS.update({"band": band, "cofactor": cofactor, "det": det, "inverse_or_inf": inverse_or_inf, "matrix_exp": matrix_exp,
+                  "permutation_matrix": permutation_matrix, "solve_again": solve_again, "solve_triangular": triangular_row,
+                  "svd": lambda x: svd_of(x, False, False)})

@@ -1,6 +1,6 @@
 """PyTorch's names for linear algebra outside torch.linalg: torch.det, torch.cholesky, Tensor.qr and so on.
 
-Relies on linear_algebra, decompositions and matrix_functions, which it imports at the first call, so that the package's import need
+Relies on linear_algebra and matrix_functions, which it imports at the first call, so that the package's import need
 not. methods.py makes methods of them, the package's front functions.
 """
 
@@ -27,7 +27,7 @@ class _Later:
         raise AttributeError(name)
 
 
-_l = _Later("autograd_cy.engine.linear_algebra", "autograd_cy.engine.decompositions", "autograd_cy.engine.matrix_functions")
+_l = _Later("autograd_cy.engine.linear_algebra", "autograd_cy.engine.matrix_functions")
 _qr, _svd, _triangular = namedtuple("qr", "Q R"), namedtuple("svd", "U S V"), namedtuple("triangular_solve", "solution cloned_coefficient")
 
 

@@ -9,18 +9,27 @@ from ..array.errors import ArgumentError, DTypeError, ShapeError
 from . import elementwise, reduce
 from .arguments import need_tensor
 from .creation import eye, full, zeros, zeros_code
-from .decompositions import eigh, eigvalsh, least_squares, lu_factor, permutation_matrix, svd, svdvals
 from .gradients import FUNCTIONS
-from .linear_algebra import band, broadcast_sizes, inv, inverse_or_inf, matrix_input, record_row, solve, solve_triangular
+from .linear_algebra import (
+    band, cholesky_solve, eigh, eigvalsh, informed, inv, inverse_or_inf, least_squares, lstsq_plainly, lu_factor, matrix_input,
+    permutation_matrix, pseudoinverse, solve, svd, svdvals,
+)
 from .modes import no_grad
 from .products import matmul
+from .rows import record_row
 from .choose import where
 from .shape import expand, movedim, permute, reshape, squeeze, swap_axes, unsqueeze
 from .tensor import Tensor
 
 INF = float("inf")
 lu_result = namedtuple("lu", "P L U")
+inv_ex_result = namedtuple("inv_ex", "inverse info")
+solve_ex_result = namedtuple("solve_ex", "result info")
+cholesky_ex_result = namedtuple("cholesky_ex", "L info")
+lu_factor_ex_result = namedtuple("lu_factor_ex", "LU pivots info")
 lstsq_result = namedtuple("lstsq", "solution residuals rank singular_values")
+_made = tuple.__new__         # past the check of a named tuple's arguments
+_DRIVERS = {"gels": 0, None: 1, "gelsy": 1, "gelsd": 2, "gelss": 2}
 
 
 # ---- norms
@@ -39,7 +48,8 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """(sum |x| ** ord) ** (1 / ord) over `dim`, or over all elements; ord inf: the largest, -inf: the smallest |x|, 0: the number of
     non-zeros. The gradient of a norm of 0 is 0.
     """
-    if dtype is None and isinstance(x, Tensor) and x.is_floating_point() and (ord == 2 or ord == 1):
+    if dtype is None and isinstance(x, Tensor) and x.is_floating_point() and (
+            type(ord) is int and ord >= 0 or type(ord) is float and x.numel()):
         return reduce.norm(x, ord, dim, keepdim)
     x = _floats(x, "linalg.vector_norm", dtype)
     if type(ord) is not int and not isinstance(ord, float):
@@ -74,28 +84,30 @@ def _largest(x, dim, keepdim):
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of matrices: "fro" (root of the sum of squares), "nuc" (sum of singular values), 2, -2 (largest, smallest singular value),
     1, -1 (largest, smallest sum of a column of |A|), inf, -inf (of a row)."""
-    if ord == "fro" and dtype is None and dim == (-2, -1) and isinstance(A, Tensor) and A.is_floating_point() and A.ndim == 2:
-        return reduce.norm(A, 2, None, keepdim)
+    if dtype is None and dim == (-2, -1) and isinstance(A, Tensor) and A.ndim == 2 and A.is_floating_point():
+        if ord == "fro":
+            return reduce.norm(A, 2, None, keepdim)
+        if (ord == 1 or ord == INF) and not keepdim and A.numel():
+            return reduce.amax(reduce.norm(A, 1, 0 if ord == 1 else 1), 0)
     name = "linalg.matrix_norm"
+    if (ord == "nuc" or ord == 2) and dtype is None and dim == (-2, -1) and not keepdim:
+        s = svdvals(A)
+        return s.sum(-1) if ord == "nuc" else _largest(s, -1, False)
     A = _floats(A, name, dtype)
     rows, cols = _two_dims(A, dim, name)
     if ord == "fro":
         return reduce.norm(A, 2, (rows, cols), keepdim)
     if ord in (1, -1, INF, -INF) and not isinstance(ord, str):
         summed, kept = (rows, cols) if ord in (1, -1) else (cols, rows)
-        sums = elementwise.abs(A).sum(summed, keepdim=True)
-        out = _largest(sums, kept, True) if ord > 0 else sums.amin(kept, keepdim=True)
-    elif ord in ("nuc", 2, -2):
+        sums, kept = reduce.norm(A, 1, summed, keepdim), kept if keepdim else kept - (summed < kept)
+        return _largest(sums, kept, keepdim) if ord > 0 else sums.amin(kept, keepdim)
+    if ord in ("nuc", 2, -2):
         s = svdvals(movedim(A, (rows, cols), (-2, -1)))
         values = s.sum(-1) if ord == "nuc" else _largest(s, -1, False) if ord == 2 else s.amin(-1)
         if not keepdim:
             return values
         return reshape(values, [1 if i in (rows, cols) else n for i, n in enumerate(A.shape)])
-    else:
-        raise ArgumentError(f"{name}: order {ord!r} is not supported: expected 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
-    if keepdim:
-        return out
-    return reshape(out, [n for i, n in enumerate(A.shape) if i not in (rows, cols)])
+    raise ArgumentError(f"{name}: order {ord!r} is not supported: expected 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
 
 
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
@@ -129,10 +141,21 @@ def cond(A, p=None):
 
 # ---- by singular values
 
+def broadcast_sizes(x, y):
+    """The common shape of two; None where there is none."""
+    n = max(len(x), len(y))
+    out = []
+    for p, q in zip((1,) * (n - len(x)) + tuple(x), (1,) * (n - len(y)) + tuple(y), strict=True):
+        if p != q and p != 1 and q != 1:
+            return None
+        out.append(q if p == 1 else p)
+    return tuple(out)
+
+
 def _cutoff(s, shape, atol, rtol):
     """The value up to which singular values count as 0."""
     if rtol is None:
-        unset = max(shape[-2:]) * (1.1920929e-07 if s.dtype.name == "float32" else 2.220446049250313e-16)
+        unset = _precision(s, shape)
         rtol = unset if atol is None else where(atol > 0, 0.0, unset) if isinstance(atol, Tensor) else 0.0 if atol > 0 else unset
     largest = s.amax(-1, keepdim=True)
     cut = largest * (unsqueeze(rtol, -1) if isinstance(rtol, Tensor) else rtol)
@@ -141,12 +164,19 @@ def _cutoff(s, shape, atol, rtol):
     return elementwise.maximum(cut, unsqueeze(atol, -1).to(s.dtype) if isinstance(atol, Tensor) else full((), float(atol), dtype=s.dtype))
 
 
+def _precision(a, shape):
+    """The larger of the last two sizes times the relative precision of the dtype."""
+    return max(shape[-2:]) * (1.1920929e-07 if a.dtype.name == "float32" else 2.220446049250313e-16)
+
+
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """The pseudoinverse (..., n, m) of A (..., m, n): singular values up to max(atol, rtol * the largest) count as 0; rtol is max(m, n)
     times the precision unless given. hermitian: A is symmetric, and eigenvalues serve. Differentiable where the rank is constant.
     """
     A = matrix_input(A, "linalg.pinv", hermitian)
     rtol = rcond if rtol is None else rtol
+    if not hermitian and not isinstance(atol, Tensor) and not isinstance(rtol, Tensor):
+        return pseudoinverse(A, atol, rtol, False)
     with no_grad():
         a = A.detach()
         if not A.numel():
@@ -161,17 +191,20 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
             usable = size > _cutoff(size, A.shape, atol, rtol)
             inverse = where(usable, 1 / where(usable, s, 1), 0)
             out = matmul(swap_axes(vh) * unsqueeze(inverse, -2), swap_axes(u))
-    return record_row("pinv", (A,), out, (atol, rtol, hermitian))
+    return record_row("pinv", out, (A,), (atol, rtol, hermitian))
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """The number (int64) of singular values of A (..., m, n) above max(atol, rtol * the largest); rtol as in pinv. hermitian: of
     eigenvalues by their absolute value."""
-    A = matrix_input(A, "linalg.matrix_rank", hermitian).detach()
+    A = matrix_input(A, "linalg.matrix_rank", hermitian)
     if tol is not None:
         atol, rtol = tol, 0.0 if rtol is None else rtol
+    if not hermitian and not isinstance(atol, Tensor) and not isinstance(rtol, Tensor):
+        return pseudoinverse(A, atol, rtol, True)
     if not A.numel():
         return zeros(A.shape[:-2], dtype=zeros_code((), 2).dtype)
+    A = A.detach()
     s = elementwise.abs(eigvalsh(A)) if hermitian else svdvals(A)
     return (s > _cutoff(s, A.shape, atol, rtol)).sum(-1)
 
@@ -184,31 +217,67 @@ def lstsq(A, B, rcond=None, *, driver=None):
     differentiable where the rank is constant.
     """
     name = "linalg.lstsq"
+    if driver is None and rcond is None:
+        made = lstsq_plainly(A, B)
+        if made is not None:
+            none = zeros_code((0,), A.dtype.code)
+            return _made(lstsq_result, (made[0], none, made[1], none))
     A = matrix_input(A, name)
     if not isinstance(B, Tensor):
         raise TypeError(f"{name}: expected B to be a Tensor, got {type(B).__name__}")
     if A.dtype != B.dtype:
         raise RuntimeError(f"{name}: expected A and B to have the same dtype, but found {A.dtype.name} and {B.dtype.name}")
-    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+    if driver not in _DRIVERS:
         raise ArgumentError(f"{name}: driver must be one of 'gels', 'gelsy', 'gelsd', 'gelss', got {driver!r}")
-    vector = B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]
+    ours, theirs = A.shape, B.shape
+    vector = theirs == ours[:-1]
     b = unsqueeze(B, -1) if vector else B
-    batch = broadcast_sizes(A.shape[:-2], b.shape[:-2])
-    if b.ndim < 2 or b.shape[-2] != A.shape[-2] or batch is None:
-        raise ShapeError(f"{name}: A of shape {A.shape} and B of shape {B.shape} do not fit")
-    m, n = A.shape[-2:]
-    if A.shape[:-2] != batch:
-        A = expand(A, (*batch, m, n))
-    if b.shape[:-2] != batch:
-        b = expand(b, (*batch, *b.shape[-2:]))
-    if rcond is None:
-        rcond = max(m, n) * (1.1920929e-07 if A.dtype.name == "float32" else 2.220446049250313e-16)
-    x, rank, s = least_squares(A, b, float(rcond), {"gels": 0, None: 1, "gelsy": 1}.get(driver, 2))
+    m, n = ours[-2:]
+    if not vector and theirs[:-1] != ours[:-1]:
+        batch = broadcast_sizes(ours[:-2], theirs[:-2])
+        if len(theirs) < 2 or theirs[-2] != m or batch is None:
+            raise ShapeError(f"{name}: A of shape {A.shape} and B of shape {B.shape} do not fit")
+        A, b = expand(A, (*batch, m, n)), expand(b, (*batch, *theirs[-2:]))
+    x, rank, s = least_squares(A, b, rcond, _DRIVERS[driver])
     residuals = none = zeros_code((0,), A.dtype.code)
     if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or not rank.numel() or rank.amin().item() == n):
         residuals = elementwise.square(matmul(A, x) - b).sum(-2)
-    return lstsq_result(squeeze(x, -1) if vector else x, residuals, zeros_code((0,), 2) if driver == "gels" else rank,
-                        none if s is None else s)
+    return _made(lstsq_result, (squeeze(x, -1) if vector else x, residuals, zeros_code((0,), 2) if driver == "gels" else rank,
+                                none if s is None else s))
+
+
+# ---- what went wrong as a result
+
+def _info(batch):
+    return zeros_code(batch, 3)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
+    """(inverse, info) of square matrices A; info (int32) is 0, or k where the k-th diagonal element of U in A = P L U is 0. A singular
+    matrix has an inverse of infinities here, or with check_errors raises as `inv` does."""
+    info = _info(matrix_input(A, "linalg.inv_ex", True).shape[:-2])
+    return inv_ex_result(informed("linalg.inv_ex", A, False, None if check_errors else info), info)
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> solve_ex_result:
+    """(result, info): as `solve`, with info (int32) 0, or k where the k-th diagonal element of U in A = P L U is 0."""
+    batch = matrix_input(A, "linalg.solve_ex", True).shape[:-2]
+    if isinstance(B, Tensor) and not (B.ndim == 1 or B.shape == A.shape[:-1]):
+        batch = broadcast_sizes(batch, B.shape[:-2]) or batch
+    info = _info(batch)
+    return solve_ex_result(informed("linalg.solve_ex", A, left, None if check_errors else info, B), info)
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> cholesky_ex_result:
+    """(L, info): as `cholesky`, with info (int32) 0, or the order of the first leading minor that is not positive-definite."""
+    info = _info(matrix_input(A, "linalg.cholesky_ex", True).shape[:-2])
+    return cholesky_ex_result(informed("linalg.cholesky_ex", A, upper, None if check_errors else info), info)
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
+    """(LU, pivots, info): as `lu_factor`, with info (int32) 0, or k where the k-th diagonal element of U is 0."""
+    info = _info(matrix_input(A, "linalg.lu_factor_ex").shape[:-2])
+    return lu_factor_ex_result(*informed("linalg.lu_factor_ex", A, pivot, info), info)
 
 
 # ---- factors and systems
@@ -216,50 +285,21 @@ def lstsq(A, B, rcond=None, *, driver=None):
 def lu(A, *, pivot=True):
     """(P, L, U) with A = P L U, for A (..., m, n): a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
     factors, pivots = lu_factor(A, pivot=pivot)
-    return lu_result(*lu_unpack(factors, pivots))
+    m, n = factors.shape[-2:]
+    return _made(lu_result, (permutation_matrix(pivots, factors), *_triangles(factors, m, n)))
+
+
+def _triangles(factors, m, n):
+    lower, upper = band(factors.narrow(-1, 0, m) if m < n else factors, -INF, -1), factors.narrow(-2, 0, n) if n < m else factors
+    return lower + eye(m, m if m < n else n, dtype=factors.dtype), band(upper, 0, INF)
 
 
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) from the factors in one matrix (..., m, n) and the pivots of lu_factor; empty what is not to be unpacked."""
     LU_data = matrix_input(LU_data, "lu_unpack")
-    m, n = LU_data.shape[-2:]
-    k = min(m, n)
     nothing = zeros_code((0,), LU_data.dtype.code)
-    p, lower, upper = nothing, nothing, nothing
-    if unpack_pivots:
-        if LU_pivots.dtype.name != "int32":
-            raise RuntimeError(f"lu_unpack: expected LU_pivots of dtype int32, got {LU_pivots.dtype.name}")
-        if LU_pivots.shape != (*LU_data.shape[:-2], k):
-            raise ShapeError(f"lu_unpack: LU of shape {LU_data.shape} and pivots of shape {LU_pivots.shape} do not fit")
-        p = permutation_matrix(LU_pivots, m, LU_data)
-    if unpack_data:
-        lower = band(LU_data.narrow(-1, 0, k), -INF, -1) + eye(m, k, dtype=LU_data.dtype)
-        upper = band(LU_data.narrow(-2, 0, k), 0, INF)
-    return p, lower, upper
-
-
-def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
-    """X with A X = B (X A = B unless left; A.T instead of A if adjoint), from the LU and pivots that lu_factor(A) gave."""
-    name = "linalg.lu_solve"
-    LU, B = matrix_input(LU, name, True), matrix_input(B, name)
-    if B.shape[-2 if left else -1] != LU.shape[-1] or broadcast_sizes(LU.shape[:-2], B.shape[:-2]) is None:
-        raise ShapeError(f"{name}: LU of shape {LU.shape} and B of shape {B.shape} do not fit")
-    if not left:
-        return swap_axes(lu_solve(LU, pivots, swap_axes(B), adjoint=not adjoint))
-    p = lu_unpack(LU, pivots, False)[0]
-    if adjoint:
-        return matmul(p, solve_triangular(swap_axes(LU), solve_triangular(swap_axes(LU), B, upper=False), upper=True, unitriangular=True))
-    return solve_triangular(LU, solve_triangular(LU, matmul(swap_axes(p), B), upper=False, unitriangular=True), upper=True)
-
-
-def cholesky_solve(B, L, upper=False):
-    """X with A X = B, where L (..., n, n) is the Cholesky factor of A: A = L L^T (upper: L^T L)."""
-    B, L = matrix_input(B, "cholesky_solve"), matrix_input(L, "cholesky_solve", True)
-    if B.shape[-2] != L.shape[-1] or broadcast_sizes(B.shape[:-2], L.shape[:-2]) is None:
-        raise ShapeError(f"cholesky_solve: B of shape {B.shape} and L of shape {L.shape} do not fit")
-    if upper:
-        L = swap_axes(L)
-    return solve_triangular(swap_axes(L), solve_triangular(L, B, upper=False), upper=True)
+    p = permutation_matrix(LU_pivots, LU_data) if unpack_pivots else nothing
+    return (p, *_triangles(LU_data, *LU_data.shape[-2:])) if unpack_data else (p, nothing, nothing)
 
 
 def cholesky_inverse(L, upper=False):

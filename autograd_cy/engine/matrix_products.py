@@ -11,13 +11,16 @@ import numpy as np
 
 from ..array.errors import ShapeError
 from .arrange import broadcast_shapes
+from .arguments import need_tensor
 from .choose import where
 from .creation import tensor
 from .distances import cdist_row, cov_row, pdist_row
 from .gather import gather
 from .gradients import FUNCTIONS
 from .joins import broadcast_tensors, sequence_of
-from .named_products import addmm, bmm, cross_plainly, cross_rows, dot, einsum, kron, mm, mv, outer, powers, scaled_sum, trace
+from .named_products import (
+    addmm, bmm, cross_plainly, cross_rows, dot, einsum, kron, mm, mv, outer, powers, product_of_three, scaled_sum, trace,
+)
 from .products import matmul
 from .shape import expand, movedim, permute, reshape, squeeze, unsqueeze
 from .tensor import Tensor
@@ -28,15 +31,13 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 def _need(name, *tensors):
     for x in tensors:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+        need_tensor(x, name)
 
 
 def _dims(name, *pairs):
     """Each tensor has so many dimensions."""
+    _need(name, *(x for x, _ in pairs))
     for x, n in pairs:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
         if x.ndim != n:
             raise ShapeError(f"{name}: expected {', '.join(f'{n}-D' for _, n in pairs)} tensors, but got shapes "
                              f"{', '.join(str(x.shape) for x, _ in pairs)}")
@@ -97,6 +98,11 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * the sum over the batch of bmm(batch1, batch2); input broadcasts."""
+    try:
+        if batch1.numel() < 4096 and batch1.is_floating_point() and batch1.dtype is batch2.dtype:
+            return scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha)
+    except (ShapeError, AttributeError):
+        pass                                         # what is wrong is said below
     _dims("addbmm", (batch1, 3), (batch2, 3))
     n, rows, inner_ = batch1.shape
     if batch2.shape[:2] != (n, inner_):
@@ -134,36 +140,50 @@ def multi_dot(tensors) -> Tensor:
     Raises ValueError for fewer than two, and where shapes do not fit.
     """
     given = sequence_of(tensors, "linalg.multi_dot")
+    made = product_of_three(*given) if len(given) == 3 else None
+    if made is not None:
+        return made
     if len(given) < 2:
         raise ShapeError(f"linalg.multi_dot: expected at least 2 tensors but got {len(given)}")
     _need("linalg.multi_dot", *given)
-    made, sizes = list(given), ()
     first, last = given[0].ndim == 1, given[-1].ndim == 1
+    if not first and not last:
+        return _chain(given)
+    made = list(given)
     if first:
         made[0] = unsqueeze(made[0], 0)
     if last:
         made[-1] = unsqueeze(made[-1], 1)
-    for x in made:
-        if x.ndim != 2 or sizes and sizes[-1] != x.shape[0]:
-            raise ShapeError(f"linalg.multi_dot: expected matrices (a vector at either end) that fit, got shapes "
-                             f"{', '.join(str(x.shape) for x in given)}")
-        sizes = (*sizes[:-1], *x.shape)
-    for i, j in _cheapest(sizes):
-        made.append(matmul(made[i], made[j]))
-    out = made[-1]
+    out = _chain(made)
     if last:
         out = squeeze(out, 1)
     return squeeze(out, 0) if first else out
 
 
+def _chain(matrices):
+    made, sizes = [*matrices], []
+    for x in matrices:
+        shape = x.shape
+        if len(shape) != 2 or sizes and sizes[-1] != shape[0]:
+            raise ShapeError(f"linalg.multi_dot: expected matrices (a vector at either end) that fit, got shapes "
+                             f"{', '.join(str(x.shape) for x in matrices)}")
+        sizes[-1:] = shape
+    for i, j in _cheapest(tuple(sizes)):
+        made.append(matmul(made[i], made[j]))
+    return made[-1]
+
+
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, in the order that costs least."""
+    made = product_of_three(*matrices) if len(matrices) == 3 else None
+    if made is not None:
+        return made
     if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
         matrices = sequence_of(matrices[0], "chain_matmul")
     for x in matrices:
         if not isinstance(x, Tensor) or x.ndim != 2:
             _dims("chain_matmul", *[(x, 2) for x in matrices])
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+    return matrices[0] if len(matrices) == 1 else _chain(matrices)
 
 
 def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
@@ -177,8 +197,11 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
         ours, theirs = dims
         dims = _ints(ours), _ints(theirs)
     m, n = a.ndim, b.ndim
-    if m == 2 == n and (dims == 1 or dims == ((1,), (0,))) and a.dtype is b.dtype and a.shape[1] == b.shape[0] and a.is_floating_point():
-        return matmul(a, b)
+    if a.dtype is b.dtype and a.is_floating_point():
+        if n == 2 <= m and (dims == 1 or dims == ((m - 1,), (0,))) and a.shape[-1] == b.shape[0]:
+            return matmul(a, b)
+        if dims == m == n and a.shape == b.shape and a.numel() < 4096:
+            return (a * b).sum()
     try:
         return einsum(_tensordot_equation(m, n, dims), a, b)
     except ShapeError:

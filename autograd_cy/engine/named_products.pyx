@@ -4,28 +4,32 @@
 
 from cpython.object cimport PyObject
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
+from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, strides_of,
+    Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_strided, same_shape, strides_of,
 )
 from autograd_cy.engine.arguments cimport need_tensor, read_shape
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport converted
+from autograd_cy.engine.operands cimport converted, copy_into, number_tensor
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record
-from autograd_cy.engine.routines cimport row_number, run_routine
-from autograd_cy.engine.shape cimport reshape_to
-from autograd_cy.engine.tensor cimport POW, Tensor, is_tensor, operators, tensor_new
+from autograd_cy.engine.reduce cimport reduced
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
+from autograd_cy.engine.shape cimport made, reshape_to
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
 
 from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.products import matmul
+from autograd_cy.engine.reduce import sum as sum_over
 from autograd_cy.engine.shape import reshape
 from autograd_cy.kernels.table import routine_number
 
 cdef int ADD = row_number("add"), MUL = row_number("mul"), TRACE = row_number("trace"), CROSS = row_number("cross")
-cdef int R_CROSS = -1         # the routine, once it is needed
-cdef object MATMUL_FUNCTION = matmul, RESHAPE_FUNCTION = reshape
+cdef int SUM = row_number("sum"), KRON = row_number("kron"), VANDER = row_number("vander")
+cdef int RUNNING_PRODUCT = routine_of("scans.running_product")
+cdef int R_CROSS = -1, R_KRON = -1        # routines, once they are needed
+cdef object MATMUL_FUNCTION = matmul, RESHAPE_FUNCTION = reshape, SUM_FUNCTION = sum_over
 
 
 cdef int check_dims(object a, int ndim_a, object b, int ndim_b, str name, bint any_dtype=False) except -1:
@@ -93,13 +97,40 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     return scaled_sum("addmm", input, matmul_recorded(<Tensor> mat1, <Tensor> mat2), beta, alpha)
 
 
+def product_of_three(a, b, c):
+    """a @ b @ c in the cheaper order; None where they are not three matrices of one dtype that fit."""
+    cdef Py_ssize_t* p
+    cdef Py_ssize_t* q
+    cdef Py_ssize_t* r
+    for x in (a, b, c):
+        if not is_tensor(<PyObject*> x) or (<Tensor> x).layout.ndim != 2 or (<Tensor> x).dtype_ != (<Tensor> a).dtype_ \
+                or (<Tensor> x).dtype_ == BOOL:
+            return None
+    p, q, r = (<Tensor> a).layout.dims, (<Tensor> b).layout.dims, (<Tensor> c).layout.dims
+    if p[1] != q[0] or q[1] != r[0]:
+        return None
+    if <double> p[0] * q[1] * (p[1] + r[1]) <= <double> p[1] * r[1] * (q[1] + p[0]):
+        return matmul_recorded(matmul_recorded(<Tensor> a, <Tensor> b), <Tensor> c)
+    return matmul_recorded(<Tensor> a, matmul_recorded(<Tensor> b, <Tensor> c))
+
+
 def kron(input, other):
     """The Kronecker product: every element of input times all of other, as blocks."""
+    global R_KRON
     cdef Tensor a = need_tensor(input, "kron"), b = need_tensor(other, "kron")
     cdef int n = max(a.layout.ndim, b.layout.ndim), i, k
     cdef Py_ssize_t left[MAX_NDIM]
     cdef Py_ssize_t right[MAX_NDIM]
     cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Layout* layout
+    if a.layout.ndim == 2 == b.layout.ndim and a.dtype_ == b.dtype_ <= FLOAT64 and a.layout.numel * b.layout.numel <= SMALL_KRON:
+        shape[0], shape[1] = a.layout.dims[0] * b.layout.dims[0], a.layout.dims[1] * b.layout.dims[1]
+        layout = layout_contiguous(2, shape)
+        out = own(tensor_new(layout, a.dtype_))
+        layout_decref(layout)
+        if R_KRON < 0:
+            R_KRON = routine_number("lapack.kron")
+        return pair_row(KRON, R_KRON, a, b, out)
     if 2 * n > MAX_NDIM:
         raise worded(ShapeError, "kron: shapes {.shape} and {.shape} have too many dimensions", a, b)
     for i in range(n):
@@ -145,40 +176,62 @@ def cross_plainly(a, b):
 cpdef object cross_rows(Tensor a, Tensor b):
     """The row itself: cross products along the last axis, of size 3, of tensors of one shape and dtype."""
     global R_CROSS
-    cdef PyObject* arrays[3]
-    cdef Tensor out
     cdef Layout* layout = layout_contiguous_like(a.layout)
     out = own(tensor_new(layout, a.dtype_))
     layout_decref(layout)
     if R_CROSS < 0:
         R_CROSS = routine_number("lapack.cross")
+    return pair_row(CROSS, R_CROSS, a, b, out)
+
+
+cdef object pair_row(int opcode, int routine, Tensor a, Tensor b, object out):
+    """out, as a routine fills it from a and b."""
+    cdef PyObject* arrays[3]
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, <PyObject*> b, <PyObject*> out
-    run_routine(R_CROSS, arrays)
+    run_routine(routine, arrays)
     if a.dtype_ <= FLOAT64 and any_wants_grad(2, arrays):
-        record(CROSS, <PyObject*> out, 2, arrays, NULL, NULL)
+        record(opcode, <PyObject*> out, 2, arrays, NULL, NULL)
     return out
 
 
 def powers(Tensor x, Py_ssize_t n, bint increasing):
-    """The powers 0 to n - 1, or n - 1 to 0, in a new last dimension, for vander."""
+    """The row itself: the powers 0 to n - 1, or n - 1 to 0, in a new last dimension, as running products."""
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t k
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t ints[2]
+    cdef PyObject* tensors[3]
     cdef int ndim = x.layout.ndim, i
-    cdef Layout* layout = layout_contiguous(1, &n)
-    cdef Tensor exponents = own(tensor_new(layout, INT64))
-    layout_decref(layout)
-    for k in range(n):
-        (<long long*> exponents.data)[k] = k if increasing else n - 1 - k
-    if x.dtype_ == BOOL:
-        x = own(converted(x, INT64))
+    cdef Tensor out, rest, wide
+    cdef Py_ssize_t step
     if ndim == MAX_NDIM:
         raise worded(ShapeError, "vander: a tensor has at most {} dimensions", ndim)
+    if x.dtype_ > INT64:
+        x = own(converted(x, INT64))
     for i in range(ndim):
         shape[i] = x.layout.dims[i]
-    shape[ndim] = 1
-    x = reshape_to(x, ndim + 1, shape)
-    exponents = own(converted(exponents, x.dtype_))
-    return own(operators.binary(POW, <PyObject*> x, <PyObject*> exponents))
+    shape[ndim] = n
+    out = made(ndim + 1, shape, x.dtype_)
+    if n:
+        for i in range(ndim):
+            steps[i] = strides_of(out.layout)[i]
+        shape[ndim], steps[ndim] = 1, 1
+        step = itemsize_of(x.dtype_) if increasing else -itemsize_of(x.dtype_)
+        wide = own(tensor_alias(out, layout_strided(ndim + 1, shape, steps), out.data + (0 if increasing else -(n - 1) * step)))
+        copy_into(wide, own(number_tensor(1, x.dtype_)))
+        shape[ndim], steps[ndim] = n - 1, 1 if increasing else -1
+        rest = own(tensor_alias(out, layout_strided(ndim + 1, shape, steps), wide.data + step))
+        for i in range(ndim):
+            steps[i] = strides_of(x.layout)[i]
+        steps[ndim] = 0
+        wide = own(tensor_alias(x, layout_strided(ndim + 1, shape, steps), x.data))
+        tensors[0], tensors[1] = <PyObject*> rest, <PyObject*> wide
+        ints[0], ints[1] = ndim, 0
+        run_routine(RUNNING_PRODUCT, tensors, 2, ints)
+    tensors[0] = <PyObject*> x
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, tensors):
+        attrs = (n, bool(increasing))
+        record(VANDER, <PyObject*> out, 1, tensors, <PyObject*> attrs, NULL)
+    return out
 
 
 # ---- einsum: what einsum.py planned
@@ -187,6 +240,7 @@ cdef dict plans = {}          # equation -> [(the shapes of the operands, steps)
 cdef dict plans_of_integers = {}
 
 cdef enum:
+    SMALL_KRON = 4096                # elements of a Kronecker product that is a row of its own, without views
     MANY_SHAPES = 16          # of one equation
 
 
@@ -235,9 +289,11 @@ def einsum(*args):
 
     Raises ValueError where the equation is wrong or does not fit the shapes, RuntimeError for operands of several dtypes.
     """
-    cdef list values = []
+    cdef list values
+    cdef tuple step, more
     cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef Py_ssize_t n = len(args), i
+    cdef Py_ssize_t n = len(args), i, second
+    cdef PyObject* inputs[1]
     if n < 2 or type(args[0]) is not str or not is_tensor(<PyObject*> args[1]):
         from autograd_cy.engine.einsum import operands_of
         args = operands_of(args)
@@ -247,16 +303,22 @@ def einsum(*args):
             raise worded(TypeError, "einsum: expected tensors as operands, got {}", type(args[i]).__name__)
         if (<Tensor> args[i]).dtype_ != (<Tensor> args[1]).dtype_:
             raise worded(DTypeError, "einsum: expected operands of one dtype, got {} and {}", args[1].dtype.name, args[i].dtype.name)
-        values.append(args[i])
-    for function, first, second, more in steps_for(args[0], values):
-        a = values[<Py_ssize_t> first]
+    values = list(args[1:])
+    for step in steps_for(args[0], values):
+        function, a, second, more = step[0], values[<Py_ssize_t> step[1]], step[2], step[3]
         if second >= 0:
-            b = values[<Py_ssize_t> second]
-            values.append(matmul_recorded(<Tensor> a, <Tensor> b) if function is MATMUL_FUNCTION else times(<Tensor> a, <Tensor> b))
+            b = values[second]
+            out = matmul_recorded(<Tensor> a, <Tensor> b) if function is MATMUL_FUNCTION else times(<Tensor> a, <Tensor> b)
         elif function is RESHAPE_FUNCTION:
-            values.append(reshape_to(<Tensor> a, read_shape((<tuple> more)[0], sizes, "einsum"), sizes))
+            out = reshape_to(<Tensor> a, read_shape(more[0], sizes, "einsum"), sizes)
+        elif function is SUM_FUNCTION:                 # more: the dims, and False for keepdim
+            out = own(reduced(REDUCE_SUM, <Tensor> a, <tuple> more[0], False, 0))
+            inputs[0] = <PyObject*> a
+            if (<Tensor> a).dtype_ <= FLOAT64 and any_wants_grad(1, inputs):
+                record(SUM, <PyObject*> out, 1, inputs, <PyObject*> more, NULL)
         else:
-            values.append(function(a) if more is None else function(a, *more))
+            out = function(a) if more is None else function(a, *more)
+        values.append(out)
     return values[len(values) - 1]
 
 

@@ -63,12 +63,17 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     align_corners: the first and last elements lie on each other, instead of the outer borders. Raises ValueError or
     NotImplementedError where arguments do not fit; antialias is not implemented.
     """
-    align_corners, antialias = None if align_corners is None else bool(align_corners), bool(antialias)
+    if align_corners is not None:
+        align_corners = bool(align_corners)
+    if antialias is not False:
+        antialias = bool(antialias)
+    if recompute_scale_factor is not None:
+        recompute_scale_factor = bool(recompute_scale_factor)
     if isinstance(size, Tensor):                  # its values count
         size = size.tolist()
     if isinstance(scale_factor, Tensor):
         scale_factor = scale_factor.tolist()
-    sizes, steps = planned(_steps, input, size, scale_factor, mode, align_corners, bool(recompute_scale_factor), antialias)
+    sizes, steps = planned(_steps, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
     if sizes:
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[input.ndim - 3](input, sizes)
     for step in steps:
@@ -117,6 +122,16 @@ def upsample(input: Tensor, size=None, scale_factor=None, mode: str = "nearest",
     """The older name of interpolate."""
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size=None, scale_factor=None) -> Tensor:
+    """The older name of interpolate with mode="nearest"."""
+    return upsample(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Tensor, size=None, scale_factor=None) -> Tensor:
+    """The older name of interpolate with mode="bilinear" and align_corners=True."""
+    return upsample(input, size, scale_factor, "bilinear", True)
 
 
 def _shuffled(shape, r):

@@ -7,7 +7,10 @@
 
 from autograd_cy.kernels.table cimport Array
 
-cdef enum:                    # functions, in the order of NAMES
+cdef enum:
+    SMALL = 16                # rows and columns up to which loops of our own take the place of LAPACK
+
+cdef enum:                    # functions, in the order of failures.NAMES
     GETRF = 0
     GETRS = 1
     POTRF = 2

@@ -16,13 +16,10 @@ from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, itemsize_of
 from autograd_cy.kernels.gemm cimport bind_blas
 from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
-from autograd_cy.array.errors import LinAlgError
+from autograd_cy.kernels.failures import capsules, failure
 
 cdef enum:
-    SMALL = 16
     TILE = 16                 # the step of the two outer loops of `place`
-
-NAMES = ("getrf", "getrs", "potrf", "geqrf", "orgqr", "gesdd", "syevd", "gelsd", "gelsy", "gels", "getri", "trsm")
 
 ctypedef void (*Getrf)(int* m, int* n, void* a, int* lda, int* pivots, int* info) noexcept nogil
 ctypedef void (*Getrs)(char* trans, int* n, int* k, void* a, int* lda, int* pivots, void* b, int* ldb, int* info) noexcept nogil
@@ -38,17 +35,11 @@ cdef double one_d = 1
 
 cdef bint bind() noexcept with gil:              # an exception is printed; the routines then have no room to work in
     global is_bound
-    cdef const char* signature
-    from scipy.linalg import cython_blas, cython_lapack
+    cdef int i = 0
     bind_blas()                                              # which sets the number of threads of the library that both are in
-    for i, name in enumerate(NAMES):
-        capsules = (cython_blas if name == "trsm" else cython_lapack).__pyx_capi__
-        for dtype, letter in enumerate("sd"):
-            capsule = capsules[letter + name]
-            signature = PyCapsule_GetName(capsule)
-            if b"int *" not in <bytes> signature:
-                raise ImportError(f"scipy.linalg.cython_lapack.{letter + name} has an unknown signature: {(<bytes> signature).decode()}")
-            api[<int> dtype][<int> i] = PyCapsule_GetPointer(capsule, signature)
+    for capsule in capsules():
+        api[i % 2][i // 2] = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+        i += 1
     is_bound = True
     return True
 
@@ -124,13 +115,6 @@ cdef Py_ssize_t report(const Array* info, Py_ssize_t i, Py_ssize_t n, int code) 
         (<int*> item_of(info, 0, i))[0] = code
         return -1
     return -1 if code == 0 else i * (n + 2) + code
-
-
-def where(status, shape, name):
-    """The start of a message: the operation, which matrix of a batch, and the code for it."""
-    batch, code = divmod(status, shape[len(shape) - 1] + 2)
-    element = f"(Batch element {batch}): " if len(shape) > 2 else ""
-    return f"{name}: {element}", code, f"; the input has shape {shape}"
 
 
 # ---- LU
@@ -414,7 +398,7 @@ cdef Py_ssize_t packed_factors(const Array* arrays, const Py_ssize_t* ints, cons
     cdef int m = <int> a.shape[a.ndim - 2], n = <int> a.shape[a.ndim - 1], code, dtype = a.dtype
     cdef Py_ssize_t i
     cdef char* own
-    if not fits(a) or not bound():
+    if not fits(a) or (m != n or n > SMALL) and not bound():
         return OUT_OF_MEMORY
     if m == 0 or n == 0:
         for i in range(batch_of(a, 2)):
@@ -619,28 +603,40 @@ cdef Py_ssize_t cross(const Array* arrays, const Py_ssize_t* ints, const double*
     return -1
 
 
-# ---- what the statuses mean
-
-def _singular(name, consequence):
-    def error(status, arrays, ints):
-        start, code, end = where(status, arrays[0][2], name)
-        return LinAlgError(f"{start}The diagonal element {code} is zero, {consequence} because the input matrix is singular{end}")
-    return error
+cdef Py_ssize_t kron(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """a, b, their Kronecker product: matrices."""
+    if arrays[0].dtype == FLOAT32:
+        return kron_of[float](arrays, <float*> arrays[0].data, <float*> arrays[1].data, <float*> arrays[2].data)
+    return kron_of[double](arrays, <double*> arrays[0].data, <double*> arrays[1].data, <double*> arrays[2].data)
 
 
-def _not_definite(status, arrays, ints):
-    start, code, end = where(status, arrays[0][2], "linalg.cholesky")
-    return LinAlgError(f"{start}The factorization could not be completed because the input is not positive-definite (the leading minor of "
-                       f"order {code} is not positive-definite){end}")
+cdef Py_ssize_t kron_of(const Array* arrays, const real* a, const real* b, real* out) noexcept nogil:
+    cdef const Py_ssize_t* s = arrays[0].strides
+    cdef const Py_ssize_t* t = arrays[1].strides
+    cdef Py_ssize_t i, j, k, m
+    cdef real f
+    for i in range(arrays[0].shape[0]):
+        for j in range(arrays[1].shape[0]):
+            for k in range(arrays[0].shape[1]):
+                f = a[i * s[0] + k * s[1]]
+                for m in range(arrays[1].shape[1]):
+                    out[m] = f * b[j * t[0] + m * t[1]]
+                out += arrays[1].shape[1]
+    return -1
 
 
-add_routine("lapack.solve", "rrwwww", solve, _singular("linalg.solve", "the system could not be solved"))
+SINGULAR = "The diagonal element {{}} is zero, {} because the input matrix is singular"
+
+add_routine("lapack.solve", "rrwwww", solve, failure("linalg.solve", SINGULAR.format("the system could not be solved")))
 add_routine("lapack.solve_again", "rrrw", solve_again)
-add_routine("lapack.inverse", "rww", inverse, _singular("linalg.inv", "the inversion could not be completed"))
+add_routine("lapack.inverse", "rww", inverse, failure("linalg.inv", SINGULAR.format("the inversion could not be completed")))
 add_routine("lapack.determinant", "rww", determinant)
 add_routine("lapack.packed_factors", "rwww", packed_factors)
 add_routine("lapack.permutation", "rw", permutation)
-add_routine("lapack.cholesky", "rww", cholesky, _not_definite)
+add_routine("lapack.cholesky", "rww", cholesky, failure("linalg.cholesky", (
+    "The factorization could not be completed because the input is not positive-definite (the leading minor of order {} is not "
+    "positive-definite)")))
 add_routine("lapack.solve_triangle", "rrw", solve_triangle)
 add_routine("lapack.band", "rw", band)
 add_routine("lapack.cross", "rrw", cross)
+add_routine("lapack.kron", "rrw", kron)

@@ -11,9 +11,10 @@ from ..array.errors import ShapeError
 from ..engine import creation
 from ..engine.arguments import need_tensor
 from ..engine.elementwise import exp, log, logsigmoid, minimum, softplus, sqrt, xlogy
+from ..engine.composed import margins
 from ..engine.modes import no_grad
 from ..engine.choose import where
-from ..engine.distances import unit_row
+from ..engine.distances import cosine_rows
 from ..engine.shape import expand
 from ..engine.tensor import Tensor
 
@@ -157,14 +158,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     need_tensor(input, "multilabel_margin_loss")
     need_tensor(target, "multilabel_margin_loss")
     x, t = _rows(input, target, "multilabel_margin_loss", input.shape)
-    n, classes = x.shape
-    places = creation.arange(classes)
-    ends = where((t < 0).any(1), (t < 0).to(int64).argmax(1), classes)
-    counts = places < ends.unsqueeze(1)                                            # (N, list)
-    t = where(counts, t, 0)
-    is_target = ((t.unsqueeze(2) == places) & counts.unsqueeze(2)).any(1)          # (N, C)
-    losses = (1 - x.gather(1, t).unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)       # (N, list, C)
-    losses = where(counts.unsqueeze(2) & ~is_target.unsqueeze(1), losses, 0).sum((1, 2)) / classes
+    if not x.is_floating_point():
+        raise RuntimeError(f"multilabel_margin_loss: expected a floating-point tensor, got {x.dtype.name}")
+    losses = margins(x, t)
     return reduced(losses if input.ndim == 2 else losses.squeeze(0), reduction)
 
 
@@ -177,6 +173,9 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim; x1 and x2 broadcast. Each is divided by its norm first."""
+    made = cosine_rows(x1, x2, dim, eps)
+    if made is not None:
+        return made
     need_tensor(x1, "cosine_similarity")
     need_tensor(x2, "cosine_similarity")
     if not (x1.is_floating_point() or x2.is_floating_point()):
@@ -184,10 +183,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if x1.shape != x2.shape:
         like = (x1.detach() + x2.detach()).shape
         x1, x2 = expand(x1, like), expand(x2, like)
-    first, second = unit_row(x1, dim, eps), unit_row(x2, dim, eps)
-    first = unit_row(x1.to(x2.dtype), dim, eps) if first is None else first
-    second = unit_row(x2.to(x1.dtype), dim, eps) if second is None else second
-    return (first * second).sum(dim)
+    if not x1.is_floating_point():
+        x1 = x1.to(x2.dtype)
+    elif not x2.is_floating_point():
+        x2 = x2.to(x1.dtype)
+    return cosine_rows(x1, x2, dim, eps)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:

@@ -6,8 +6,9 @@ that they hold where a matrix is singular or its values repeat, as far as a deri
 """
 
 from ..functions import (
-    abs, band, cofactor, concatenate, cross_rows, det, diagonal_back, eq, expand, inverse_or_inf, logical_and, matmul, matrix_exp,
-    pair_matrix, permutation_matrix, pinv, reshape, solve_again, solve_triangular, sqrt, svd, swap_axes, total, where,
+    abs, band, cofactor, concatenate, cross_rows, cumulate, det, diagonal_back, eq, expand, flip, full_like, inverse_or_inf, logical_and,
+    matmul, matrix_exp, pair_matrix, permutation_matrix, pinv, powers, reshape, solve_again, solve_triangular, sqrt, svd, swap_axes, total,
+    where,
 )
 from ..rows import op
 from .reductions import norm_gradient
@@ -68,11 +69,19 @@ def _joined(x, y, axis):
 
 # ---- products
 
+def _blocks(g, a, b):
+    """The gradient of a Kronecker product by the dims of both."""
+    return reshape(g, (a[0], b[0], a[1], b[1]))
+
+
 op("matmul", "a b", da=lambda g, b: matmul(g, swap_axes(b)), db=lambda g, a: matmul(swap_axes(a), g), doc="matrix product a @ b")
 op("linear", "x w b", dx=lambda g, w: matmul(g, w), dw=lambda g, x: matmul(swap_axes(g), x), db=lambda g: total(g, (0,), False),
    doc="x @ w.T + b")
 op("trace", "x", dx=lambda g, x_shape: diagonal_back(expand(reshape(g, (1,)), (min(x_shape),)), x_shape, 0, 0, 1), doc="sum of a matrix's diagonal")
 op("cross", "a b", da=lambda g, b: cross_rows(b, g), db=lambda g, a: cross_rows(g, a), doc="vector product along the last axis")
+op("kron", "a b", doc="Kronecker product of two matrices",
+   da=lambda g, b, a_shape, b_shape: total(_blocks(g, a_shape, b_shape) * reshape(b, (1, b_shape[0], 1, b_shape[1])), (1, 3), False),
+   db=lambda g, a, a_shape, b_shape: total(_blocks(g, a_shape, b_shape) * reshape(a, (a_shape[0], 1, a_shape[1], 1)), (0, 2), False))
 op("band", "x", attrs="low high", dx=lambda g, low, high: band(g, low, high), doc="x on its diagonals low to high, else 0")
 
 
@@ -110,6 +119,22 @@ def _unit_gradient(g, x, y, dim, eps):
 
 op("normalize", "x", attrs="dim eps", public=False, dx=_unit_gradient, doc="x divided by its 2-norm along dim, or by eps where that is larger")
 op("cov", "x", attrs="freedom unit", dx=_covariance_gradient, doc="covariances of rows; correlations")
+
+
+
+
+def _powers_gradient(g, x, n, increasing):
+    if n < 2:
+        return x * 0
+    last = len(x.shape)
+    if not increasing:
+        g = flip(g, (last,))
+    lower = powers(x, n - 1, True)
+    factors = cumulate(full_like(lower, 1), last, False)
+    return total(g.narrow(last, 1, n - 1) * factors * lower, (last,), False)
+
+
+op("vander", "x", attrs="n increasing", public=False, dx=_powers_gradient, doc="the powers 0 to n - 1 of x in a new last dimension, or n - 1 to 0")
 
 
 # ---- inverses and systems of equations
@@ -216,7 +241,7 @@ def _lu_gradient(g, y, pivots, x_shape):
         ga = _joined(ga, beside, -1)
     if m > k:
         ga = _joined(ga, below, -2)
-    return matmul(permutation_matrix(pivots, m, ga), ga)
+    return matmul(permutation_matrix(pivots, y), ga)
 
 
 def _qr_gradient(gys, ys, x_shape):
