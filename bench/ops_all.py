@@ -26,7 +26,6 @@ OWN_MEMORY = "every gradient has memory of its own; PyTorch hands out the incomi
 SAME_BITS = "no fused multiply-adds, so that every instruction-set level gives the same bits"
 TAILS = "a few instructions more: results down to subnormal numbers, limits at infinity, gradients of 0 stay 0"
 IN_DOUBLE = "series and exponential in double whatever the dtype, so that the result is rounded once"
-OF_SCIPY = "a number at a time by SciPy's function, which takes longer than PyTorch's, of the same method"
 REASONS = {
     ("add", "backward"): OWN_MEMORY, ("clone", "backward"): OWN_MEMORY, ("frac", "backward"): OWN_MEMORY, ("stack", "backward"): OWN_MEMORY,
     ("matrix_exp", "backward"): "products by SciPy's OpenBLAS, where PyTorch has Intel's",
@@ -36,10 +35,7 @@ REASONS = {
     ("silu", "backward"): TAILS,
     ("nan_to_num", "forward"): "three choices, where PyTorch has one for all numbers that stay",
     ("erfinv", "forward"): "in float64 PyTorch calls Intel's library; here erf, exp and a step of Halley's method",
-    ("gammainc", "forward"): OF_SCIPY, ("gammaincc", "forward"): OF_SCIPY,
-    ("i1e", "forward"): IN_DOUBLE, ("i0e", "backward"): IN_DOUBLE, ("log_ndtr", "backward"): IN_DOUBLE,
-    ("erfcx", "backward"): "a list of other rows' loops, block by block: no code of its own",
-    ("lgamma", "forward"): "in float64 the C library's, a number at a time",
+    ("i1e", "forward"): IN_DOUBLE, ("log_ndtr", "backward"): IN_DOUBLE,
     ("logit", "backward"): "the limits are compared with every element once more, so that the gradient beyond them is 0",
     ("polygamma", "forward"): "any order, by Hurwitz's zeta function; orders 0 and 1 have their own loops",
     ("convolution_input", "forward"): "own products of tiles, 70 to 80 of 105 GFlops",

@@ -100,9 +100,20 @@ def test_zeta(rng):
     assert np.abs(of_two(ag.special.zeta, s, q, "f4") - right)[right < 3e38].max() <= 6.1e-8 * right[right < 3e38].max()
 
 
+@pytest.mark.parametrize("n", [1, 4, 100])
+def test_gradient_by_the_second_input_only(n):
+    """Of rows that have no derivative by their first; in the shortest way of a call, too."""
+    a, x = ag.full((n,), 1.5, dtype=ag.float64), ag.full((n,), 2.0, dtype=ag.float64, requires_grad=True)
+    for f, right in ((ag.special.gammainc, math.sqrt(2) * math.exp(-2) / math.gamma(1.5)), (ag.special.zeta, -1.5 * special.zeta(2.5, 2))):
+        g, = ag.autograd.grad(f(a, x).sum(), x)
+        assert np.abs(g.numpy() - right).max() < 1e-14
+        assert not f(ag.full((n,), 1.5, dtype=ag.float64, requires_grad=True), x.detach()).requires_grad
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [("f8", 2e-15), ("f4", 1.3e-7)])
 def test_lgamma(dtype, tolerance, rng):
-    x = np.concatenate([rng.uniform(-12, 12, 5000), rng.uniform(-200, 0, 1000), 10.0 ** rng.uniform(-30, 30, 1000), [-3.0, 0.0]]).astype(dtype)
+    x = np.concatenate([rng.uniform(-12, 12, 5000), rng.uniform(-200, 0, 1000), 10.0 ** rng.uniform(-30, 30, 1000), [-3.0, 0.0]])
+    x = x.astype(dtype)
     y, exact = ag.tensor(x).lgamma().numpy().astype("f8"), special.gammaln(x.astype("f8"))
     finite = exact < INF
     assert (y[~finite] == INF).all()

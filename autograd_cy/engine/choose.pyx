@@ -17,7 +17,7 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, common_dtype, read_operand
 from autograd_cy.engine.record cimport any_wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.tensor cimport Tensor, is_tensor
+from autograd_cy.engine.tensor cimport MUL, Tensor, is_tensor
 
 from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.array.errors import ArgumentError, worded
@@ -64,15 +64,18 @@ cdef object summed(int opcode, object input, object other, object alpha, bint in
         if (type(alpha) is float or type(alpha) is int) and is_tensor(args[0]) and is_tensor(args[1]):
             x, y = <Tensor> input, <Tensor> other
             if (x.layout.numel >= ONE_PASS and y.dtype_ == x.dtype_ and x.layout.flags & DENSE and same_shape(x.layout, y.layout)
-                    and (x.dtype_ <= FLOAT64 or x.dtype_ < BOOL and type(alpha) is int and -2**31 <= alpha < 2**31)
+                    and (x.dtype_ <= FLOAT64 or x.dtype_ < UINT8 and type(alpha) is int and -2**31 <= alpha < 2**31)
                     and not any_wants_grad(2, args)):
                 factor = alpha if opcode == ADD else -alpha
                 if x.dtype_ > FLOAT64:
                     args[2] = <PyObject*> UNIT
-                    if x.dtype_ == UINT8:
-                        factor = (alpha if opcode == ADD else -alpha) & 255
                 return own(inplace_with(ADDCMUL, 3, args, &factor) if in_place else elementwise(ADDCMUL, 3, args, &factor, NO_REDUCTION))
-        other = times(input, other, alpha)
+            if x.dtype_ != y.dtype_:
+                other = times(input, other, alpha)
+            elif alpha != 1:
+                other = own(binary(MUL, args[1], <PyObject*> alpha))
+        else:
+            other = times(input, other, alpha)
         args[1] = <PyObject*> other
     return combined(name, binary_(opcode, args[0], args[1]) if in_place else binary(opcode, args[0], args[1]))
 
@@ -299,11 +302,15 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     return (clamp_ if inplace else clamp)(input, int(min_val), int(max_val))
 
 
-def prelu_row(x, w):
-    """The row `prelu`; the weight has been brought to a shape that broadcasts."""
+cdef object slope_of(object x, object w):
     cdef PyObject* args[2]
     args[0], args[1] = <PyObject*> x, <PyObject*> w
     return own(elementwise(PRELU, 2, args, NULL, NO_REDUCTION))
+
+
+def prelu_row(x, w):
+    """The row `prelu`; the weight has been brought to a shape that broadcasts."""
+    return slope_of(x, w)
 
 
 def prelu(input, weight):
@@ -313,11 +320,11 @@ def prelu(input, weight):
     if w.layout.ndim > 1:
         raise worded(RuntimeError, "prelu: expected weight to have 0 or 1 dimensions, but got shape {.shape}", weight)
     if count == 1:
-        return prelu_row(input, weight if w.layout.ndim <= x.layout.ndim else weight.reshape(()))
+        return slope_of(input, weight if w.layout.ndim <= x.layout.ndim else weight.reshape(()))
     if count != channels:
         raise worded(RuntimeError, "prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = {} and "
                                    "channel size = {}", count, channels)
-    return prelu_row(input, weight.reshape((1, count) + (1,) * (input.ndim - 2)))
+    return slope_of(input, weight.reshape((1, count) + (1,) * (input.ndim - 2)))
 
 
 # ---- nearness

@@ -420,7 +420,7 @@ cdef inline PyObject* binary_dense(int opcode, OpInfo* info, Tensor x, Tensor y)
     cdef char* p[3]
     p[0], p[1], p[2] = (<Tensor> out).data, x.data, y.data
     run_loop(info.loop, x.dtype_, ALL_VECTORS, x.layout.numel, p, NULL)
-    if (wants_grad(x) | wants_grad(y)) and info.dloop[0] >= 0 and grad_enabled():
+    if (wants_grad(x) & (info.dloop[0] >= 0) | wants_grad(y) & (info.dloop[1] >= 0)) and grad_enabled():
         mask = (info.need[0] if x.needs_grad else 0) | (info.need[1] if y.needs_grad else 0)
         node = node_bare(opcode, 2, mask)
         set_edge(&(<Node> node).edges[0], x)

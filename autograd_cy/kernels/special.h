@@ -24,7 +24,8 @@ AG_APART void ag_bessel_i(AG_GIVEN, int order, int scaled, const double *__restr
     }
     if (!all) {
         ag_polynomial(m, f32 ? 16 : 24, order ? S->i1_near : S->i0_near, s, y);
-        if (order | scaled) AG_ALONG(i) y[i] = y[i] * (order ? x[i] : 1.0) * (scaled ? e[i] : 1.0);
+        if (order) AG_ALONG(i) y[i] *= x[i];
+        if (scaled) AG_ALONG(i) y[i] *= e[i];
     }
     if (some) {
         AG_ALONG(i) s[i] = 16.0 / (a[i] < 8.0 ? 8.0 : a[i]) - 1.0;

@@ -1,5 +1,5 @@
-/* What special functions of blocks of numbers are made of: polynomials, choices, numbers in and out. See special.h and special_gamma.h, which
- * rely on it; it relies on special_series.h (coefficients).
+/* What special functions of blocks of numbers are made of: polynomials, choices, numbers in and out.
+ * It relies on special_series.h (coefficients); special.h and special_gamma.h rely on it.
  */
 #ifndef AG_SPECIAL_BLOCKS_H
 #define AG_SPECIAL_BLOCKS_H

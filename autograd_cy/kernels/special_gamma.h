@@ -1,6 +1,6 @@
 /* Incomplete gamma functions and Hurwitz' zeta function, in double whatever the dtype, for blocks of numbers.
- * It relies on special_blocks.h, on the elementwise loops of double for exp, expm1, log and erfcx, and on vecmath.h. The module of the loops of
- * rare rows has it, compiled for every processor alike (ops/rare.py).
+ * It relies on special_blocks.h, on the elementwise loops of double for exp, expm1, log and erfcx, and on vecmath.h. The module of the
+ * loops of rare rows has it, compiled for every processor alike (ops/rare.py).
  *
  * Each pair of arguments takes one of four ways; those that take the same are laid side by side. Formulas are those of the NIST Digital
  * Library of Mathematical Functions (dlmf.nist.gov): 8.7 the series, 8.9 the continued fraction, 8.12 the uniform expansion (N. Temme, "The
@@ -49,21 +49,22 @@ AG_APART void ag_gamma_front(AG_GIVEN, const double *__restrict a, const double 
     if (some) AG_ALONG(i) y[i] *= a[i] > 1.0 ? 1.0 / sqrt(2 * AG_PI * a[i]) : 1.0;
 }
 
-#define AG_SIXTEEN(j) for (int j = 0; j < 16; j++)
+#define AG_LANES 8
+#define AG_EACH_LANE(j) for (int j = 0; j < AG_LANES; j++)
 
 /* 1 + x / (a + 1) + x^2 / ((a + 1) (a + 2)) + ..., four terms for each division. What has converged stays, so that no result depends on its
  * neighbours. */
 AG_APART void ag_gamma_sum(ptrdiff_t m, double enough, const double *a, const double *x, double *y) {
-    for (ptrdiff_t i = 0; i < m; i += 16) {
-        double term[16], sum[16], c[16], z[16], more = 1.0;
-        AG_SIXTEEN(j) {
+    for (ptrdiff_t i = 0; i < m; i += AG_LANES) {
+        double term[AG_LANES], sum[AG_LANES], c[AG_LANES], z[AG_LANES], more = 1.0;
+        AG_EACH_LANE(j) {
             term[j] = sum[j] = 1.0;
             c[j] = a[i + j] < 1e30 ? a[i + j] : 1e30;                 /* what is beyond is times 0 */
             z[j] = x[i + j] < 1e30 ? x[i + j] : 1e30;
         }
         for (int k = 0; k < 200 && more > 0.0; k++) {
             more = 0.0;
-            AG_SIXTEEN(j) {
+            AG_EACH_LANE(j) {
                 double c1 = c[j] + 1.0, c2 = c[j] + 2.0, c3 = c[j] + 3.0, c4 = c[j] + 4.0, c34 = c3 * c4, c234 = c2 * c34;
                 double live = term[j] > enough * sum[j] ? 1.0 : 0.0, part = term[j] / (c1 * c234) * (live * z[j]), z2 = z[j] * z[j];
                 sum[j] += part * ((c234 + z[j] * c34) + z2 * (c4 + z[j]));
@@ -72,15 +73,15 @@ AG_APART void ag_gamma_sum(ptrdiff_t m, double enough, const double *a, const do
                 more += live;
             }
         }
-        AG_SIXTEEN(j) y[i + j] = sum[j];
+        AG_EACH_LANE(j) y[i + j] = sum[j];
     }
 }
 /* 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - ...))) as a sum of the differences of its convergents, by Steed's
  * method (A. Barnett, D. Feng, J. Steed and L. Goldfarb, Computer Physics Communications 8, 1974) */
 AG_APART void ag_gamma_fraction(ptrdiff_t m, double enough, const double *a, const double *x, double *y) {
-    for (ptrdiff_t i = 0; i < m; i += 16) {
-        double sum[16], step[16], d[16], b[16], c[16], more = 1.0;
-        AG_SIXTEEN(j) {
+    for (ptrdiff_t i = 0; i < m; i += AG_LANES) {
+        double sum[AG_LANES], step[AG_LANES], d[AG_LANES], b[AG_LANES], c[AG_LANES], more = 1.0;
+        AG_EACH_LANE(j) {
             double z = x[i + j] < 1e30 ? x[i + j] : 1e30;
             c[j] = a[i + j] < 1e30 ? a[i + j] : 1e30;
             b[j] = z + 1.0 - c[j];
@@ -88,7 +89,7 @@ AG_APART void ag_gamma_fraction(ptrdiff_t m, double enough, const double *a, con
         }
         for (double k = 1.0; k < 800.0 && more > 0.0; k += 2.0) {
             more = 0.0;
-            AG_SIXTEEN(j) {
+            AG_EACH_LANE(j) {
                 double live = fabs(step[j]) > enough * sum[j] ? 1.0 : 0.0, b1 = b[j] + 2.0, b2 = b[j] + 4.0;
                 double d1 = 1.0 / (b1 + k * (c[j] - k) * d[j]), s1 = live * step[j] * (b1 * d1 - 1.0);
                 d[j] = 1.0 / (b2 + (k + 1.0) * (c[j] - (k + 1.0)) * d1);
@@ -98,11 +99,11 @@ AG_APART void ag_gamma_fraction(ptrdiff_t m, double enough, const double *a, con
                 more += live;
             }
         }
-        AG_SIXTEEN(j) y[i + j] = sum[j];
+        AG_EACH_LANE(j) y[i + j] = sum[j];
     }
 }
-/* a >= 100, x within 0.3 a of it: Q where x >= a, otherwise P, e^(-a eta^2 / 2) (erfcx(|eta| sqrt(a / 2)) / 2 +- c(eta) / sqrt(2 pi a)), where
- * c = c0 + c1 / a + ... are polynomials of 16, 14, 12, 10, 8, 6 and 2 terms, one behind the other. */
+/* a >= 100, x within 0.3 a of it: Q where x >= a, otherwise P, e^(-a eta^2 / 2) (erfcx(|eta| sqrt(a / 2)) / 2 +- c(eta) / sqrt(2 pi a)),
+ * where c = c0 + c1 / a + ... are polynomials of 16, 14, 12, 10, 8, 6 and 2 terms, one behind the other. */
 AG_APART void ag_gamma_uniform(AG_GIVEN, const double *__restrict a, const double *__restrict x, double *__restrict y) {
     double eta[AG_PART], e[AG_PART], u[AG_PART], v[AG_PART];
     const double *c = S->uniform + sizeof(S->uniform) / sizeof(double);
@@ -137,7 +138,7 @@ AG_APART void ag_gamma_taylor(AG_GIVEN, const double *__restrict a, const double
         y[i] = 0.0;
     }
     ag_map(f->expm1, m, u, u);
-    for (double n = 1.0; n < (f32 ? 13.0 : 20.0); n += 1.0)
+    for (double n = 1.0; n < (f32 ? 15.0 : 22.0); n += 1.0)
         AG_ALONG(i) {
             s[i] *= x[i] * (-1.0 / n);
             y[i] += s[i] / (a[i] + n);
@@ -150,9 +151,10 @@ AG_APART void ag_gamma_block(AG_GIVEN, int upper, const double *__restrict a, co
     const double enough = f32 ? 0x1p-30 : 0x1p-54;
     unsigned char at[AG_PART];
     double way[AG_PART], some_a[AG_PART], some_x[AG_PART], r[AG_PART], front[AG_PART];
-    const double bound = upper ? 1.1 : 4.0, small = upper ? 1.2 : 0.0, below = upper ? 0.0 : 1.0;
+    const double bound = upper ? 1.5 : 4.0, small = upper ? 1.2 : 0.0, below = upper ? 0.0 : 1.0;
     AG_ALONG(i) {                                      /* one comparison in each choice: so it is vectorised without SSE4 */
-        double p = a[i], q = x[i], w = q <= p ? (double)AG_SUM : (double)AG_FRACTION, t, end = p < q ? below : 1.0 - below;
+        double p = a[i], q = x[i], end = p < q ? below : 1.0 - below;
+        double t = p >= 1.0 ? p + 1.0 : p, w = q <= t ? (double)AG_SUM : (double)AG_FRACTION;
         w = q <= bound ? (double)AG_SUM : w;
         t = q <= bound ? (double)AG_TAYLOR : w;
         w = p <= small ? t : w;
@@ -168,7 +170,7 @@ AG_APART void ag_gamma_block(AG_GIVEN, int upper, const double *__restrict a, co
     }
     for (int w = AG_SUM; w <= AG_TAYLOR; w++) {
         const double *b = a, *z = x;
-        ptrdiff_t n = m, count = 0;
+        ptrdiff_t n = m, count = 0, lanes = m;
         double these = 0.0;
         AG_ALONG(i) these += way[i] == (double)w ? 1.0 : 0.0;
         if (these == 0.0) continue;
@@ -185,9 +187,10 @@ AG_APART void ag_gamma_block(AG_GIVEN, int upper, const double *__restrict a, co
             }
             b = some_a;
             z = some_x;
+            lanes = (count + AG_LANES - 1) & -AG_LANES;
         }
-        if (w == AG_SUM) ag_gamma_sum(n, enough, b, z, r);
-        else if (w == AG_FRACTION) ag_gamma_fraction(n, enough, b, z, r);
+        if (w == AG_SUM) ag_gamma_sum(lanes, enough, b, z, r);
+        else if (w == AG_FRACTION) ag_gamma_fraction(lanes, enough, b, z, r);
         else if (w == AG_UNIFORM) ag_gamma_uniform(n, S, f, f32, b, z, r);
         else ag_gamma_taylor(n, S, f, f32, b, z, r);
         if (w <= AG_FRACTION) ag_gamma_front(n, S, f, f32, b, z, front);
@@ -201,8 +204,8 @@ AG_APART void ag_gamma_block(AG_GIVEN, int upper, const double *__restrict a, co
     }
 }
 
-/* Sum of 1 / (q + k)^s over k >= 0: some terms e^(-s log(q + k)) and the tail, by Euler and Maclaurin's formula (see ag_zeta_tail_f64), of which
- * the error is less than 2^-52 (2^-29 for float) of the sum; what is not usual by itself. */
+/* Sum of 1 / (q + k)^s over k >= 0: some terms e^(-s log(q + k)) and the tail, by Euler and Maclaurin's formula (see ag_zeta_tail_f64), of
+ * which the error is less than 2^-52 (2^-29 for float) of the sum; what is not usual by itself. */
 AG_APART void ag_zeta_block(AG_GIVEN, const double *__restrict s, const double *__restrict q, double *__restrict y) {
     double u[15 * AG_PART], terms[AG_PART], tail[AG_PART], factor[AG_PART], square[AG_PART], usual = 0.0;
     int all, most = ag_beyond(m, s, 4.0, &all) ? 14 : f32 ? 4 : 8;

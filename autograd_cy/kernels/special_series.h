@@ -2,8 +2,9 @@
  * the others reach it through K.series.
  *
  * i0, i1, near: Taylor's series (NIST Digital Library of Mathematical Functions, 10.25.2). ndtri: M. Wichura's rational functions
- * (algorithm AS 241, Applied Statistics 37, 1988), above and below the line. uniform: DLMF 8.12.12. All others are interpolated in Chebyshev's nodes on [-1, 1]
- * with 50 digits, to 2^-53 and better of the largest value, and written as polynomials, the constant first; special.h says of what.
+ * (algorithm AS 241, Applied Statistics 37, 1988), above and below the line. uniform: Taylor's series of DLMF 8.12.12. All others are
+ * interpolated in Chebyshev's nodes on [-1, 1] with 50 digits, to 2^-53 and better of the largest value, and written as polynomials, the
+ * constant first; special.h and special_gamma.h say of what.
  */
 #ifndef AG_SPECIAL_SERIES_H
 #define AG_SPECIAL_SERIES_H

@@ -75,8 +75,8 @@ AG_INLINE double ag_stirling_f64(double i) {
     c = c * t + 1.0 / 12;
     return c * i;
 }
-/* From y = 8 on Stirling's series; below it log gamma(2 + z) / z, |z| < 0.59, and the logarithm of y - 1, y - 2 ..., or of y, y + 1. Near 1,
- * z itself leaves that logarithm, so that the zeros at 1 and 2 are exact. Left of 0 by reflection: next to a zero there, a few 1e-16. */
+/* From y = 8 on Stirling's series; below it log gamma(2 + z) / z, |z| < 0.59, and the logarithm of y - 1, y - 2 ..., or of y, y + 1. Near
+ * 1, z itself leaves that logarithm, so that the zeros at 1 and 2 are exact. Left of 0 by reflection: next to a zero there, a few 1e-16. */
 AG_INLINE double ag_lgamma_f64(double x) {
     double y = fabs(x), k = ag_floor_f64(y - 0x1.6a09e667f3bcdp+0), r = x - ag_round_f64(x), sine = fabs(r) * ag_sin_pi_f64(r * r);
     int left = x < 0.0, large = y >= 8.0;
@@ -158,17 +158,17 @@ AG_INLINE float ag_lgamma_fast_f32(float given) {
     return (float)((x < AG_INF_F64) & (x > 0.0) ? sum : AG_INF_F64);
 }
 AG_INLINE float ag_lgamma_f32(float x) { return x >= 0.0f ? ag_lgamma_fast_f32(x) : (float)ag_lgamma_f64((double)x); }
-/* The others, and NaN, are set aside before, for the loop of double, whose absolute error is small next to the zeros, too, as close as a float
- * can come to them. */
+/* The others, and NaN, are set aside before, for the loop of double, whose absolute error is small next to the zeros, too, as close as a
+ * float can come to them. */
 static ptrdiff_t ag_set_aside(ptrdiff_t n, const float *x, double *rest, short *at) {
     int32_t other = 0;
     ptrdiff_t count = 0;
     for (ptrdiff_t i = 0; i < n; i++) other |= !(x[i] >= 0.0f);
-    for (ptrdiff_t i = 0; i < n && other; i++)
-        if (!(x[i] >= 0.0f)) {
-            rest[count] = (double)x[i];
-            at[count++] = (short)i;
-        }
+    for (ptrdiff_t i = 0; i < n && other; i++) {            /* no branch, as signs may well be at random */
+        rest[count] = (double)x[i];
+        at[count] = (short)i;
+        count += !(x[i] >= 0.0f);
+    }
     return count;
 }
 

@@ -1,6 +1,7 @@
 """The loops of rare rows (ops/table/special.py), which are lists of other rows' loops, and what these call: series.
 
-Relies on symbols.py and formulas.py, and on kernels/special.h and special_gamma.h. codegen.py puts it into the modules of loops.
+Relies on symbols.py, formulas.py and the table, and on the headers kernels/special.h and special_gamma.h. codegen.py puts it into the
+modules of loops.
 """
 
 from .formulas import DTYPES

@@ -1,5 +1,5 @@
-"""Special functions: Bessel functions, incomplete gamma functions, and their like. Their loops call series (kernels/special.h, special_gamma.h)
-and other rows' loops, block by block.
+"""Special functions: Bessel functions, incomplete gamma functions, and their like. Their loops call series (kernels/special.h and
+special_gamma.h) and other rows' loops, block by block.
 
 Relies on rows.py and functions.py only. Derivatives are those of the NIST Digital Library of Mathematical Functions (dlmf.nist.gov).
 """
