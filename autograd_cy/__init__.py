@@ -45,8 +45,8 @@ from .engine.hooks import set_detect_anomaly as set_anomaly_enabled
 from .engine.index import index_put, index_put_, masked_scatter, masked_select, nonzero, put, take
 from .engine.indexing import index_reduce, scatter_reduce
 from .engine.joins import (
-    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors, cartesian_prod, cat, chunk, column_stack, dstack, hstack, meshgrid, split,
-    stack, tensor_split, unbind, vstack,
+    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors, cartesian_prod, cat, chunk, column_stack, dstack, hstack, meshgrid,
+    split, stack, tensor_split, unbind, vstack,
 )
 from .engine.making import (
     BoolTensor, ByteTensor, DoubleTensor, FloatTensor, IntTensor, LongTensor,
