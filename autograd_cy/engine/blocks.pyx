@@ -22,8 +22,9 @@ from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, contiguous_of, read_operand, write_number
 from autograd_cy.engine.record cimport made_of, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport copy_block, made, narrowed, reshape_to, transposed
+from autograd_cy.engine.shape cimport ag_move, copy_block, made, narrowed, reshape_to, transposed
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
+from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.shape import clone
@@ -97,8 +98,8 @@ def rot90(input, k=1, dims=(0, 1)):
 
 
 cdef object rolled(Tensor x, int n, const Py_ssize_t* shifts):
-    """The row itself: x moved along every axis by a number from 0 on that is smaller than its size (or 0); with one shift for other than one
-    axis, as if there were one."""
+    """The row itself: x moved along every axis by a number from 0 on that is smaller than its size (or 0); one shift for other than one
+    axis: as if there were one."""
     cdef Tensor out = made(x.layout.ndim, x.layout.dims, x.dtype_), a = x
     cdef const Py_ssize_t* sizes = x.layout.dims
     cdef const Py_ssize_t* strides = strides_of(x.layout)
@@ -369,7 +370,8 @@ cpdef object bordered(Tensor x, int dim, Py_ssize_t before, Py_ssize_t after, in
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t attrs[4]
     cdef Py_ssize_t starts[3]
-    cdef Py_ssize_t to = 0
+    cdef Py_ssize_t to = 0, block = 1, size = itemsize_of(x.dtype_), row, k, place
+    cdef char* data
     cdef Tensor out
     cdef int i
     for i in range(x.layout.ndim):
@@ -377,6 +379,19 @@ cpdef object bordered(Tensor x, int dim, Py_ssize_t before, Py_ssize_t after, in
     shape[dim] = n + before + after
     out = made(x.layout.ndim, shape, x.dtype_)
     attrs[0], attrs[1], attrs[2], attrs[3] = dim, before, after, mode
+    for i in range(dim + 1, x.layout.ndim):
+        block *= x.layout.dims[i]
+    if x.layout.flags & CONTIGUOUS and 0 < x.layout.numel <= CHUNK and not recording():
+        for row in range(x.layout.numel // (n * block)):
+            data = x.data + row * n * block * size
+            for k in range(before + after):
+                if k < before:
+                    place, to = before - k if mode == 0 else 0 if mode == 1 else n - before + k, k
+                else:
+                    place, to = n - 2 - (k - before) if mode == 0 else n - 1 if mode == 1 else k - before, n + k
+                ag_move(out.data + (row * shape[dim] + to) * block * size, data + place * block * size, block * size)
+            ag_move(out.data + (row * shape[dim] + before) * block * size, data, n * block * size)
+        return made_of(x, out, BORDER, 4, attrs)
     starts[0] = before if mode == 0 else 0 if mode == 1 else n - before
     starts[1] = 0
     starts[2] = n - 2 if mode == 0 else n - 1 if mode == 1 else 0

@@ -102,11 +102,6 @@ cdef bint is_nothing(Tensor x) noexcept:
 
 cdef extern from *:
     """
-    static inline void ag_move(char* to, const char* from, Py_ssize_t n) {         /* of a few bytes a call of memcpy takes longer */
-        for (; n >= 16; n -= 16, to += 16, from += 16) memcpy(to, from, 16);
-        for (; n >= 4; n -= 4, to += 4, from += 4) memcpy(to, from, 4);
-        for (; n > 0; n--) *to++ = *from++;
-    }
     /* m pieces of so many bytes, which lie one after the other, and then are `step` apart */
     static void ag_pieces(Py_ssize_t m, Py_ssize_t bytes, char* to, Py_ssize_t step, const char* from) {
         if (bytes == 4) for (; m > 0; m--, to += step, from += 4) memcpy(to, from, 4);
@@ -459,7 +454,9 @@ cdef object quick_grids(PyObject** given, Py_ssize_t n, PyObject* names):
     """meshgrid of vectors, "ij"."""
     cdef Py_ssize_t sizes[MAX_NDIM + 1]
     cdef Py_ssize_t i
-    if not 0 < n <= MAX_NDIM or names != NULL and (len(<tuple> names) != 1 or (<tuple> names)[0] != "indexing" or <object> given[n] != "ij"):
+    if names != NULL and (len(<tuple> names) != 1 or (<tuple> names)[0] != "indexing" or <object> given[n] != "ij"):
+        return None
+    if not 0 < n <= MAX_NDIM:
         return None
     for i in range(n):
         if not is_tensor(given[i]) or (<Tensor> given[i]).layout.ndim != 1 or (<Tensor> given[i]).dtype_ != (<Tensor> given[0]).dtype_:
@@ -510,15 +507,26 @@ backwards[GRID] = grid_backward
 def cartesian_prod(*tensors):
     """All choices of one element of each tensor (of one dimension), as rows."""
     cdef tuple given = tensors_of(tensors, "cartesian_prod")
-    cdef Py_ssize_t shape[2]
     for t in given:
         if (<Tensor> t).layout.ndim != 1:
             raise RuntimeError("cartesian_prod: expected tensors of one dimension")
-    if len(given) == 1:
-        return given[0]
-    grids = stacked_any(meshgrid(*given), len(given))
-    shape[0], shape[1] = (<Tensor> grids).layout.numel // len(given), len(given)
-    return reshape_to(<Tensor> grids, 2, shape)
+    return given[0] if len(given) == 1 else all_choices(meshgrid(*given))
+
+
+cdef object quick_product(PyObject** given, Py_ssize_t n, PyObject* names):
+    grids = quick_grids(given, n, names) if n > 1 and names == NULL else None
+    return None if grids is None else all_choices(grids)
+
+
+cdef object all_choices(tuple grids):
+    cdef Tensor joined = stacked_any(grids, len(grids))
+    cdef Py_ssize_t shape[2]
+    shape[1] = len(grids)
+    shape[0] = joined.layout.numel // shape[1]
+    return reshape_to(joined, 2, shape)
+
+
+make_quick(cartesian_prod, NULL, quick_product)
 
 
 # ---- cut

@@ -4,6 +4,16 @@ from cpython.object cimport PyObject
 
 from autograd_cy.engine.tensor cimport Tensor
 
+cdef extern from *:
+    """
+    static inline void ag_move(char* to, const char* from, Py_ssize_t n) {         /* of a few bytes a call of memcpy takes longer */
+        for (; n >= 16; n -= 16, to += 16, from += 16) memcpy(to, from, 16);
+        for (; n >= 4; n -= 4, to += 4, from += 4) memcpy(to, from, 4);
+        for (; n > 0; n--) *to++ = *from++;
+    }
+    """
+    void ag_move(char* to, const char* source, Py_ssize_t n) noexcept
+
 cdef int RESHAPE, SELECT, NARROW       # numbers of rows
 cdef object reshape_to(Tensor x, int ndim, const Py_ssize_t* shape)
 cdef object transposed(Tensor x, int a, int b)

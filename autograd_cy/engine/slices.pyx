@@ -47,21 +47,24 @@ cdef bint read_slice(PyObject* given, Py_ssize_t size, Py_ssize_t* start, Py_ssi
     """What a slice takes of an axis; True where that is all of it. Bounds that are None or small are read as they lie."""
     cdef PySliceObject* s = <PySliceObject*> given
     cdef PyObject* none = <PyObject*> None
-    cdef Py_ssize_t stop = size
-    if s.step == none and (s.start == none or PyLong_CheckExact(s.start)) and (s.stop == none or PyLong_CheckExact(s.stop)):
-        start[0], step[0] = 0, 1
+    cdef Py_ssize_t first = 0, stop = size, by = 0, n
+    if (s.step == none or PyLong_CheckExact(s.step)) and (s.start == none or PyLong_CheckExact(s.start)) \
+            and (s.stop == none or PyLong_CheckExact(s.stop)):
+        by = 1 if s.step == none else PyLong_AsSsize_t(s.step)
         if s.start != none:
-            start[0] = PyLong_AsSsize_t(s.start)
+            first = PyLong_AsSsize_t(s.start)
         if s.stop != none:
             stop = PyLong_AsSsize_t(s.stop)
-        if (start[0] == -1 or stop == -1) and PyErr_Occurred() != NULL:
+        if (first == -1 or stop == -1 or by == -1) and PyErr_Occurred() != NULL:
             PyErr_Clear()
-            unpack_slice(<object> given, start, &stop, step)
-    else:
-        unpack_slice(<object> given, start, &stop, step)
-    length[0] = PySlice_AdjustIndices(size, start, &stop, step[0])
-    start[0] = start[0] if length[0] else 0
-    return step[0] == 1 and length[0] == size
+            by = 0
+    if by <= 0:                                   # backwards, large or foreign numbers
+        unpack_slice(<object> given, &first, &stop, &by)
+    n = stop - first
+    if by != 1 or not 0 <= first <= stop <= size:
+        n = PySlice_AdjustIndices(size, &first, &stop, by)
+    start[0], length[0], step[0] = first if n else 0, n, by
+    return by == 1 and n == size
 
 
 cdef object viewed_at(Tensor x, PyObject** items, Py_ssize_t n, str name):
