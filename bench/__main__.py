@@ -15,7 +15,7 @@ TRAININGS = ("iris", "xor", "mlp")
 # What a name on the command line runs: trainings and modules.
 PARTS = {"xor": ("xor", "models"), "graph": ("graph", "engines", "elementwise", "capture"), "import": ("importing",),
          "all": ("xor", "models", "iris", "mlp", "ops", "graph", "engines", "elementwise", "capture", "importing")}
-NAMES = ("iris", "xor", "mlp", "models", "ops", "graph", "engines", "elementwise", "capture", "import", "all")
+NAMES = ("iris", "xor", "mlp", "models", "ops", "calls", "graph", "engines", "elementwise", "capture", "import", "all")
 
 
 def parse(argv):
@@ -30,7 +30,8 @@ def parse(argv):
     parser.add_argument("--rounds", type=int, default=5, help="interleaved repetitions (default: 5)")
     parser.add_argument("--peers", action="store_true", help="add the other systems that are installed")
     parser.add_argument("--all", dest="all_ops", action="store_true", help="ops: every row of the table, small and at 10^6 elements")
-    parser.add_argument("--only", default="", help="ops --all: these rows only, with commas between them")
+    parser.add_argument("--only", default="", help="with commas between them: ops --all: these rows only; "
+                        "calls: those that contain one of these texts, and whole kinds")
     parser.add_argument("--models", type=int, default=1000, help="models trained at once (default: 1000)")
     parser.add_argument("--largest", type=int, default=1_000_000, help="graph: longest chain (default: 1000000); elementwise: "
                         "up to ten times as many numbers")

@@ -156,6 +156,7 @@ UNARY = [  # public path, reference, domain, what differs
     ("square", np.square, "real", {}),
     ("sqrt", np.sqrt, "positive", {}),
     ("rsqrt", lambda x: 1 / np.sqrt(x), "positive", {}),
+    ("cbrt", np.cbrt, "away", {}),
     ("reciprocal", lambda x: 1 / x, "away", {}),
     ("exp", np.exp, "real", {}),
     ("expm1", np.expm1, "real", {}),
@@ -794,8 +795,9 @@ add("cdist[p=inf]", lambda a, b: ag.cdist(a, b, float("inf")), lambda a, b: np.a
     second=False)
 add("pdist", public("pdist"), lambda a: np.sqrt(((a[:, None] - a) ** 2).sum(-1))[np.triu_indices(len(a), 1)], ((4, 3), "real"))
 add("normalize", public("nn.functional.normalize"), lambda a: a / np.maximum(np.sqrt((a * a).sum(1, keepdims=True)), 1e-12), ((3, 4), "real"))
-add("neighbours[differences]", lambda x: x.diff(), np.diff, ((3, 4), "real"))
-add("neighbours[sums]", lambda x: ag.trapezoid(x, dim=0), lambda x: (x[1:] + x[:-1]).sum(0) / 2, ((3, 4), "real"))
+add("neighbours", lambda x: x.diff(), np.diff, ((3, 4), "real"))
+add("vander", public("vander"), np.vander, ((4,), "real"))
+add("vander[increasing]", lambda x: ag.linalg.vander(x, N=5), lambda x: x[..., None] ** np.arange(5), ((2, 3), "real"))
 add("cov[correlations]", public("corrcoef"), np.corrcoef, ((3, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 add("cov", public("cov"), np.cov, ((2, 4), "real"), tol={"float32": (1e-4, 1e-5)})
 for _equation, *_shapes in (
@@ -980,9 +982,9 @@ for _dim in (0, 1, -1):
         ((2, 3, 4), "mask"),
     )
     add(f"diff[dim={_dim}]", method("diff", dim=_dim), functools.partial(np.diff, axis=_dim), ((2, 3, 4), "real"), second=False)
-    add(f"trapezoid[dim={_dim}]", public("trapezoid", dim=_dim), functools.partial(np.trapezoid, axis=_dim), ((2, 3, 4), "real"), second=False)
+    add(f"area[dim={_dim}]", public("trapezoid", dim=_dim), functools.partial(np.trapezoid, axis=_dim), ((2, 3, 4), "real"), second=False)
     add(
-        f"cumulative_trapezoid[dim={_dim}]",
+        f"area[cumulative, dim={_dim}]",
         public("cumulative_trapezoid", dim=_dim, dx=0.5),
         functools.partial(lambda axis, y: integrate.cumulative_trapezoid(y, dx=0.5, axis=axis), _dim),
         ((2, 3, 4), "real"),
@@ -995,7 +997,9 @@ for _dim in (0, 1, -1):
         ((2, 3, 4), "whole"),
         grad=False,
     )
-add("trapezoid[points]", public("trapezoid"), np.trapezoid, ((2, 3, 4), "real"), ((4,), "distinct"))
+add("area_at", public("trapezoid"), np.trapezoid, ((2, 3, 4), "real"), ((4,), "distinct"))
+add("area_at[cumulative]", lambda y, x: ag.cumulative_trapezoid(y, x, dim=1), lambda y, x: integrate.cumulative_trapezoid(y, x, axis=1),
+    ((2, 3, 4), "real"), ((2, 3, 4), "distinct"))
 add("nansum[whole]", method("nansum"), np.nansum, ((2, 3, 4), "real"))
 add("nanmean[whole]", _with_nan(lambda x: x.nanmean()), _with_nan(np.nanmean), ((2, 3, 4), "real"), ((2, 3, 4), "mask"))
 add("median[whole]", method("median"), lambda x: np.sort(x.ravel())[11], ((2, 3, 4), "distinct"), exact_ties=False)
@@ -1141,9 +1145,13 @@ ARRANGED = [  # op, on tensors, reference, shape
     ("unflatten", lambda x: x.unflatten(1, (2, -1)), lambda x: x.reshape(2, 2, 3), (2, 6)),
     ("tensor_split", lambda x: ag.tensor_split(x, 3), lambda x: tuple(np.array_split(x, 3)), (5, 2)),
     ("block_diag", lambda x: ag.block_diag(x, x), lambda x: np.block([[x, np.zeros_like(x)], [np.zeros_like(x), x]]), (2, 3)),
-    ("meshgrid", lambda x: ag.meshgrid(x, x, indexing="xy"), lambda x: tuple(np.meshgrid(x, x)), (3,)),
+    ("grid", lambda x: ag.meshgrid(x, x, indexing="xy"), lambda x: tuple(np.meshgrid(x, x)), (3,)),
     ("hstack", lambda x: ag.hstack((x, x)), lambda x: np.hstack((x, x)), (2, 3)),
     ("column_stack", lambda x: ag.column_stack((x, x)), lambda x: np.column_stack((x, x)), (3,)),
+    ("stack", lambda x: ag.dstack([x, x]), lambda x: np.dstack((x, x)), (2, 3)),
+    ("grid", lambda x: ag.meshgrid(x, x[:2], x), lambda x: tuple(np.meshgrid(x, x[:2], x, indexing="ij")), (3,)),
+    ("repeat_interleave", lambda x: x.repeat_interleave(2), lambda x: np.repeat(x, 2), (2, 3)),
+    ("diagonal", lambda x: x.diag(-1), lambda x: np.diag(x, -1), (3, 4)),
 ]
 for _k, (_name, _call, _ref, _shape) in enumerate(ARRANGED):
     add(f"{_name}[arranged {_k}]", _call, _ref, (_shape, "real"), second=False)
@@ -1338,6 +1346,15 @@ add(
 )
 add("cross_entropy[one_row]", public(F + "cross_entropy"), cross_entropy, ((3,), "real"), ((), "class3"))
 add("nll_loss[images]", public(F + "nll_loss"), lambda x, t: -np.take_along_axis(x, t[:, None], 1).mean(), ((2, 3, 4), "real"), ((2, 4), "class3"))
+
+
+def _margins(x, targets=((2, 0, -1), (1, -1, 0))):
+    return np.array([sum(max(0, 1 - row[t] + row[c]) for t in listed for c in range(3) if c not in listed) / 3
+                     for row, listed in zip(x, [t[:t.index(-1)] for t in targets], strict=True)])
+
+
+add("multilabel_margin", lambda x: ag.nn.functional.multilabel_margin_loss(x, ag.tensor([[2, 0, -1], [1, -1, 0]]), "none"), _margins,
+    ((2, 3), "distinct"))
 for _r in ("mean", "sum", "none"):
     add(
         f"nll_loss[{_r}]",
@@ -1424,6 +1441,18 @@ def _linear_points(x):
     return np.stack([np.stack([np.interp(at, np.arange(4), row) for row in rows]) for rows in x])
 
 
+def _bilinear(x, grid):
+    """x (N, C, H, W) at the places (x, y) of a grid; zeros around it."""
+    x = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    out = np.zeros((*x.shape[:2], *grid.shape[1:3]), x.dtype)
+    for n, i, j in np.ndindex(grid.shape[:3]):
+        at, up = [((g + 1) * (size - 2) + 1) / 2 for g, size in zip(grid[n, i, j], x.shape[:1:-1], strict=True)]
+        column, row = int(at), int(up)
+        for dy, dx in np.ndindex(2, 2):
+            out[n, :, i, j] += x[n, :, row + dy, column + dx] * abs(1 - dy - up + row) * abs(1 - dx - at + column)
+    return out
+
+
 def _normal(x, axes, w, b, eps=1e-5, centred=True):
     if centred:
         x = x - x.mean(axes, keepdims=True)
@@ -1443,6 +1472,8 @@ add("max_pool2d", public(F + "max_pool2d", kernel_size=2, stride=1, padding=1), 
 add("avg_pool2d", public(F + "avg_pool2d", kernel_size=3, stride=2, padding=1), lambda x: _windows(x, (3, 3), 2, 1).mean((-2, -1)), ((2, 2, 5, 4), "real"), op="average_windows")
 add("interpolate[linear]", public(F + "interpolate", size=7, mode="linear", align_corners=True), _linear_points, ((1, 2, 4), "real"), op="resample")
 add("interpolate[nearest]", public(F + "interpolate", scale_factor=2), lambda x: x.repeat(2, 2).repeat(2, 3), ((1, 2, 3, 2), "real"), op="resample")
+add("grid_sample", public(F + "grid_sample", align_corners=False), _bilinear, ((2, 3, 4, 3), "real"), ((2, 2, 3, 2), "unit"), op="sampled")
+add("grid_sample[volume]", lambda x, grid: ag.nn.functional.grid_sample(x.unsqueeze(2), ag.nn.functional.pad(grid.unsqueeze(1), (0, 1)), align_corners=False).squeeze(2), _bilinear, ((1, 3, 4, 3), "real"), ((1, 3, 3, 2), "unit"), op="sampled")
 add("layer_norm", lambda x, w, b: ag.nn.functional.layer_norm(x, (3, 4), w, b), lambda x, w, b: _normal(x, (1, 2), w, b), ((5, 3, 4), "real"), ((3, 4), "real"), ((3, 4), "real"), op="normalize_rows", tol=_NORMS)
 add("group_norm", lambda x, w, b: ag.nn.functional.group_norm(x, 2, w, b), lambda x, w, b: _normal(x.reshape(3, 2, 2, 3), (2, 3), w.reshape(2, 2, 1), b.reshape(2, 2, 1)).reshape(x.shape), ((3, 4, 3), "real"), ((4,), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)
 add("rms_norm", lambda x, w: ag.nn.functional.rms_norm(x, (4,), w, 1e-3), lambda x, w: _normal(x, (1,), w, 0, 1e-3, False), ((5, 4), "real"), ((4,), "real"), op="normalize_rows", tol=_NORMS)

@@ -5,6 +5,7 @@ Relies on bench/ (a source tree or an sdist has it) and the package.
 
 import dataclasses
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 pytest.importorskip("bench")
 
 from bench import __main__ as command
-from bench import ops_all, report, synthetic, timing, training, xor
+from bench import calls, ops_all, report, synthetic, timing, training, xor
 
 from autograd_cy.ops import TABLE
 
@@ -111,6 +112,30 @@ def test_other_bits_are_an_error():
     found = training.complaints(described, training.measure(described, columns, "float32", 50, 1), 50)
     assert len(found) == 1
     assert "bits" in found[0]
+
+
+def test_calls(capsys, monkeypatch):
+    monkeypatch.setattr(timing.Statement, "TARGET", 1e-6)
+    monkeypatch.setattr(calls, "REASONS", {})
+    monkeypatch.setitem(calls.BARS, "shape", 1)
+    assert command.main(["calls", "--rounds", "1", "--only", "lib.cat([x, a]),network"]) == 1
+    written = capsys.readouterr()
+    lines = written.out.splitlines()
+    assert any(line.startswith("lib.cat([x, a])  ") and line.endswith("NO REASON") for line in lines)
+    assert any(line.startswith("F.layer_norm(wide, (8,), row8, row8)  ") for line in lines)
+    assert "above the 1 ns of its kind" in written.err
+    assert not any(line.startswith("x + a") for line in lines)
+
+
+def test_every_call_runs_and_reasons_have_one():
+    names = calls.operands(calls.ag)
+    everything = list(calls.calls())
+    assert len(set(everything)) == len(everything)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _, call in everything:
+            exec(call, dict(names))
+    assert set(calls.REASONS) <= {call for _, call in everything}
 
 
 def test_ops(capsys, monkeypatch):

@@ -33,7 +33,7 @@ def F(name):
 # What takes no tensor first: functions, files, sizes, texts.
 FIRST_IS_NO_TENSOR = {"cond", "while_loop", "scan", "load", "save", "compile", "vmap", "from_dlpack", "custom_op", "broadcast_shapes", "einsum",
                       "tril_indices", "triu_indices", "empty_strided", "set_cache_limit", "arange", "frombuffer", "can_cast", "promote_types",
-                      "result_type", "scalar_tensor"}
+                      "result_type", "scalar_tensor", "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"}
 
 
 def functions_of_tensors():
@@ -64,6 +64,11 @@ def test_none_where_a_tensor_belongs(name, f):
 
 
 BAD = [  # name, what is done, kinds of exception, what the message must match (all of them)
+    ("celu by 0", lambda: ag.celu(ag.rand(3), 0), RuntimeError, ["celu", "alpha"]),
+    ("bytes to a negative power", lambda: ag.tensor([3], dtype=ag.uint8) ** -1, RuntimeError, ["pow", "negative"]),
+    ("places that are no integers", lambda: ag.unravel_index(ag.rand(3), (2, 3)), TypeError, ["unravel_index", "float32"]),
+    ("running statistics that are no tensors", lambda: ag.batch_norm(ag.rand(3, 4), 0, 1), TypeError, ["batch_norm", "int"]),
+    ("pivots that are no tensor", lambda: ag.lu_unpack(ag.rand(3, 3), 0), TypeError, ["lu_unpack", "int"]),
     ("add shapes", lambda: z(2, 3) + z(4), ValueError, ["add", r"2, 3", r"\b4\b"]),
     ("mul shapes", lambda: z(2, 3) * z(3, 2), ValueError, ["mul", r"2, 3", r"3, 2"]),
     ("maximum shapes", lambda: ag.maximum(z(2), z(3)), ValueError, ["maximum", "2", "3"]),

@@ -115,6 +115,29 @@ def test_fill_zero_copy_clamp():
         t.copy_(ag.zeros(4))
 
 
+def test_clamp_by_tensors():
+    assert ag.tensor([1, 5, 9]).clamp_(ag.tensor([2, 2, 2]), 7).tolist() == [2, 5, 7]
+    assert ag.tensor([1.0, 5.0]).clamp_(min=ag.tensor([2, 9])).tolist() == [2.0, 9.0]
+    x = ag.tensor([1, 2])
+    with pytest.raises(RuntimeError, match="float"):
+        x.clamp_(min=ag.tensor(1.5))
+    with pytest.raises(ValueError, match="clamp"):
+        ag.rand(3).clamp_(min=ag.rand(2, 3))
+    with pytest.raises(TypeError, match="clamp_"):
+        ag.rand(3).clamp_("a", ag.rand(3))
+    assert x.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("name", "args"), [("clamp_", (0.5,)), ("clamp_min_", (0.5,)), ("float_power_", (2,)), ("mvlgamma_", (1,)), ("sqrt_", ()),
+                                            ("cumsum_", (0,)), ("cumprod_", (0,))])
+def test_results_of_another_kind_are_refused(name, args):
+    x = ag.tensor([True, False]) if name.startswith("cum") else ag.tensor([1, 2])
+    before = x.clone()
+    with pytest.raises(RuntimeError, match=name.split("_")[0]):
+        getattr(x, name)(*args)
+    assert ag.equal(x, before)
+
+
 def test_version_counter():
     x = ag.tensor([1.0, 2.0, 3.0])
     assert x._version == 0
@@ -482,3 +505,51 @@ def test_a_gradient_that_is_not_refused_is_right(start):
         np.testing.assert_allclose(total, slow.slope.item(), 1e-9, 1e-9 * (1 + sum(np.abs(f).sum() for f in found)), err_msg=f"seed {seed}")
         right += 1
     assert right > 100
+
+
+def _arguments():
+    """Arguments that some function in place takes: values from `new(*shape)`, indices and masks."""
+    places, places2, mask = ag.tensor([0, 1, 1, 3]), ag.tensor([[0, 1, 1, 3]] * 4), ag.tensor([True, False, True, True])
+    return [
+        lambda new: (), lambda new: (2,), lambda new: (0.3,), lambda new: (new(4, 4),), lambda new: (new(4),), lambda new: (new(1),),
+        lambda new: (new(4, 4), new(4, 4)), lambda new: (new(4, 4), 0.3), lambda new: (new(4), new(4)), lambda new: (new(4, 3), new(3, 4)),
+        lambda new: (mask, new(4)[0]), lambda new: (mask, new(4, 4)), lambda new: (0, places, new(4, 4)), lambda new: (0, places2, new(4, 4)),
+        lambda new: (0, places2, new(4, 4), "amax"), lambda new: (0, places2, new(4, 4), "prod"), lambda new: (0, places, new(4, 4), "mean"),
+        lambda new: ((places, places), new(4)), lambda new: (places, new(4)), lambda new: (0, places, new(4)[0]), lambda new: (0, places, 0.5)]
+
+
+RANDOM = ("bernoulli_", "dropout_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_")
+IN_PLACE = [name for name in dir(ag.Tensor) if name.endswith("_") and not name.startswith("_") and not name.endswith("__")
+            and hasattr(ag.Tensor, name[:-1]) and name not in (*RANDOM, "requires_grad_", "detach_", "resize_")]
+
+
+def _gradients(name, arguments, x_grad, others_grad):
+    """(the result, gradients) of a method of a (4, 4) tensor; None where it refuses to run on these."""
+    leaves, rng = [], np.random.default_rng(0)
+
+    def new(*shape, grad=others_grad):
+        t = ag.tensor(rng.uniform(0.2, 0.8, shape)).requires_grad_(grad)
+        leaves.extend([t] * grad)
+        return t
+    x = new(4, 4, grad=x_grad)
+    try:
+        out = getattr(x * 1 if x_grad else x, name)(*arguments(new))
+    except (RuntimeError, TypeError, ValueError, IndexError):
+        return None
+    if not isinstance(out, ag.Tensor) or not out.is_floating_point() or not out.requires_grad:
+        return None
+    return array(out), ag.autograd.grad((out * out).sum(), leaves, allow_unused=True)
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_gradients_are_those_of_the_form_out_of_place(name):
+    """Whoever of the tensors requires a gradient: what a rule needs of the values that are overwritten is kept."""
+    for arguments in _arguments():
+        for x_grad, others_grad in ((True, False), (False, True), (True, True)):
+            inplace, plain = (_gradients(n, arguments, x_grad, others_grad) for n in (name, name[:-1]))
+            if inplace is None or plain is None or plain[0].shape != inplace[0].shape:
+                continue
+            close(inplace[0], plain[0], 1e-12)
+            for found, expected in zip(inplace[1], plain[1], strict=True):
+                zero = np.zeros(1)
+                close(*np.broadcast_arrays(*(zero if g is None else array(g) for g in (found, expected))), 1e-12)

@@ -248,6 +248,21 @@ def test_attention_of_nothing_is_zero():
     assert not g.isnan().any()
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("columns", [100, 300])
+def test_attention_by_blocks(causal, columns):
+    """More queries than a block has: as by a mask, which blocks know nothing of."""
+    q, k, v = (ag.tensor(normal(2, n, 4), requires_grad=True) for n in (300, columns, columns))
+    mask = ag.arange(columns) <= ag.arange(300).unsqueeze(1) if causal else ag.ones(300, columns, dtype=ag.bool)
+    g = ag.tensor(normal(2, 300, 4))
+    both = [F.scaled_dot_product_attention(q, k, v, m, is_causal=causal and m is None) for m in (None, mask)]
+    np.testing.assert_allclose(both[0].detach().numpy(), both[1].detach().numpy(), atol=1e-12)
+    for found, wanted in zip(*(ag.autograd.grad(y, (q, k, v), g) for y in both), strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), atol=1e-12)
+    with pytest.raises(RuntimeError, match=f"{columns} columns against {columns - 1} rows"):
+        F.scaled_dot_product_attention(q, k, v[:, 1:], is_causal=causal)
+
+
 def test_dropout_of_channels_and_moments():
     ag.manual_seed(0)
     y = F.dropout2d(ag.ones(40, 50, 2, 2), 0.3)

@@ -70,3 +70,11 @@ def test_refused():
         ag.special.hermite_polynomial_h(1.0, 2)
     with pytest.raises(ValueError, match="above 100000"):
         ag.special.shifted_chebyshev_polynomial_t(ag.ones(2), 10 ** 9)
+
+
+def test_the_degree_takes_part_in_the_dtype():
+    degree = ag.tensor(2.0, dtype=ag.float64)
+    found = ag.special.legendre_polynomial_p(ag.tensor([1, 2]), degree)
+    assert found.dtype is ag.float64
+    assert found.tolist() == [1.0, 5.5]
+    assert ag.special.legendre_polynomial_p(ag.tensor([0.5, 0.5]), ag.tensor([True, False])).tolist() == [0.5, 1.0]

@@ -89,7 +89,12 @@ class Renamed(ag.optim.NAdam):
     """A user's subclass that adds nothing."""
 
 
-COMPOSED = [ag.optim.Adagrad, ag.optim.Adadelta, ag.optim.Adamax, ag.optim.NAdam, ag.optim.RAdam, ag.optim.Rprop, ag.optim.ASGD, Signs, Renamed]
+def muon(params, **options):
+    return ag.optim.Muon([p for p in params if p.ndim == 2], **options)
+
+
+COMPOSED = [ag.optim.Adagrad, ag.optim.Adadelta, ag.optim.Adamax, ag.optim.NAdam, ag.optim.RAdam, ag.optim.Rprop, ag.optim.ASGD, ag.optim.Adafactor,
+            muon, Signs, Renamed]   # fmt: skip
 
 
 @pytest.mark.parametrize("make", COMPOSED)

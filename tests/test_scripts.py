@@ -149,6 +149,30 @@ def test_devices():
     assert not torch.backends.mps.is_available() and torch.cuda.device_count() == 0
 
 
+MADE = [
+    "zeros(2, {})", "ones(2, {})", "empty(2, {})", "full((2,), 1, {})", "arange(3, {})", "linspace(0, 1, 3, {})", "logspace(0, 1, 3, {})", "eye(2, {})",
+    "tensor(1.0, {})", "tensor([1], {})", "as_tensor([1], {})", "asarray([1], {})", "scalar_tensor(1, {})", "empty_strided((2,), (1,), {})",
+    "rand(2, {})", "randn(2, {})", "randint(0, 3, (2,), {})", "randperm(3, {})", "normal(0.0, 1.0, (2,), {})", "hann_window(3, {})",
+    "tril_indices(2, 2, {})", "zeros_like(torch.ones(2), {})", "ones_like(torch.ones(2), {})", "empty_like(torch.ones(2), {})",
+    "full_like(torch.ones(2), 3, {})", "rand_like(torch.ones(2), {})", "randn_like(torch.ones(2), {})",
+    "randint_like(torch.ones(2), 3, {})", "ones(2).new_zeros(3, {})", "ones(2).new_full((2,), 1, {})", "ones(2).new_tensor(3, {})",
+    "Generator({})",
+    *(f"nn.{layer}, {{}})" for layer in (
+        "Linear(2, 3", "Bilinear(2, 2, 2", "Conv2d(1, 1, 1", "ConvTranspose1d(1, 1, 1", "BatchNorm1d(2", "InstanceNorm2d(2, affine=True",
+        "LayerNorm(2", "GroupNorm(1, 2", "RMSNorm(2", "LSTM(2, 2", "GRU(2, 2", "RNN(2, 2", "LSTMCell(2, 2", "GRUCell(2, 2", "RNNCell(2, 2",
+        "Embedding(2, 2", "EmbeddingBag(2, 2", "MultiheadAttention(4, 2", "TransformerEncoderLayer(4, 2, 4", "TransformerDecoderLayer(4, 2, 4",
+        "Transformer(4, 2, 1, 1, 4", "PReLU(1", "LazyLinear(2")),
+    "nn.Transformer.generate_square_subsequent_mask(3, {})"]
+
+
+@pytest.mark.parametrize("call", MADE)
+def test_devices_where_something_is_made(call):
+    for device in (None, "cpu", torch.device("cpu")):
+        eval("torch." + call.format("device=device"), {"torch": torch, "device": device})
+    with pytest.raises(RuntimeError, match="CPU"):
+        eval("torch." + call.format("device='cuda'"), {"torch": torch})
+
+
 def test_constructors_of_older_scripts():
     assert torch.Tensor(2, 3).shape == (2, 3) and torch.Tensor().shape == (0,) and torch.LongTensor(np.arange(3)).dtype == torch.int64
     assert torch.Tensor([1, 2]).tolist() == [1.0, 2.0] and torch.Tensor([1, 2]).dtype == torch.float32
@@ -281,3 +305,36 @@ def test_loader_options_for_workers():
                         worker_init_fn=lambda k: None, timeout=3)
     assert [b.tolist() for (b,) in loader] == [[0, 1], [2, 3]]
     assert torch.utils.data.get_worker_info() is None
+
+
+# Calls by PyTorch's names of arguments.
+BY_NAME = [
+    "torch.sum(input=x, dim=0, keepdim=True)", "torch.mean(input=x, dim=0)", "torch.prod(input=x, dim=0)", "torch.max(input=x, dim=1, keepdim=True)",
+    "torch.min(input=x, dim=1)", "torch.amax(input=x, dim=1)", "torch.argmax(input=x, dim=1)", "torch.all(input=x, dim=1)", "torch.any(input=x)",
+    "torch.std(input=x, dim=0)", "torch.var(input=x, dim=0, correction=0)", "torch.norm(input=x, p=2, dim=1)", "torch.nansum(input=x)",
+    "torch.logsumexp(input=x, dim=1)", "torch.softmax(input=x, dim=-1)", "torch.nn.functional.softmax(input=x, dim=-1, dtype=torch.float64)",
+    "torch.log_softmax(input=x, dim=-1)", "torch.matmul(input=x, other=x.T)", "torch.mm(input=x, mat2=x.T)", "torch.dot(input=x[0], tensor=x[1])",
+    "torch.gather(input=x, dim=0, index=x.long())", "torch.nonzero(input=x, as_tuple=True)", "torch.where(condition=x > 0, input=x, other=x)",
+    "torch.clamp(input=x, min=0, max=1)", "torch.topk(input=x, k=1, dim=1, largest=True, sorted=True)", "torch.pow(input=x, exponent=2)",
+    "torch.reshape(input=x, shape=(-1,))", "torch.permute(input=x, dims=(1, 0))", "torch.transpose(input=x, dim0=0, dim1=1)", "torch.t(input=x)",
+    "torch.squeeze(input=x)", "torch.unsqueeze(input=x, dim=0)", "torch.flatten(input=x, start_dim=0)", "torch.unflatten(input=x, dim=1, sizes=(3, 1))",
+    "torch.movedim(input=x, source=0, destination=1)", "torch.unbind(input=x, dim=0)", "torch.chunk(input=x, chunks=2)",
+    "torch.split(tensor=x, split_size_or_sections=1)", "torch.clone(input=x, memory_format=torch.preserve_format)", "torch.detach(input=x)",
+    "torch.cat(tensors=[x, x], dim=0)", "torch.stack(tensors=[x, x], dim=0)", "torch.atan2(input=x, other=x)", "torch.add(input=x, other=x, alpha=2)",
+    "torch.zeros(size=(2, 3))", "torch.ones(size=(2, 3))", "torch.empty(size=(2,))", "torch.rand(size=(2,))", "torch.randn(size=(2,))",
+    "torch.full(size=(2,), fill_value=1.0)", "torch.randint(high=3, size=(2,))", "torch.randint(low=1, high=3, size=(2,))",
+    "torch.normal(mean=0.0, std=1.0, size=(2,))", "torch.arange(end=3)", "torch.arange(start=1, end=3, step=1)", "torch.arange(3)",
+    "torch.linspace(start=0, end=1, steps=3)", "torch.eye(n=3, m=2)", "torch.zeros_like(input=x, memory_format=torch.preserve_format)",
+    "x.to(memory_format=torch.contiguous_format)", "x.double(memory_format=torch.preserve_format)", "x.pow(exponent=2)",
+    "x.is_contiguous(memory_format=torch.contiguous_format)", "x.masked_fill(mask=x > 0, value=1.0)", "x.repeat_interleave(repeats=2, dim=0)"]
+
+
+@pytest.mark.parametrize("call", BY_NAME)
+def test_names_of_arguments(call):
+    found = eval(call, {"torch": torch, "x": torch.ones(2, 3)})
+    assert found is not None
+
+
+def test_an_end_is_required():
+    with pytest.raises(TypeError, match="arange"):
+        torch.arange()

@@ -344,6 +344,24 @@ def test_errors(call, error, text):
         call()
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+def test_areas_of_many_elements(dim):
+    """More than one routine takes: by sums."""
+    y, x = (np.random.default_rng(seed).normal(size=(70, 80)) for seed in (1, 2))
+    a, b = ag.tensor(y, requires_grad=True), ag.tensor(x, requires_grad=True)
+    few = ag.trapezoid(a[:30, :30], b[:30, :30], dim=dim)
+    many = ag.trapezoid(a, b, dim=dim)
+    assert few.grad_fn.operation == "area_at" != many.grad_fn.operation
+    np.testing.assert_allclose(few.detach().numpy(), np.trapezoid(y[:30, :30], x[:30, :30], axis=dim), rtol=1e-12)
+    np.testing.assert_allclose(many.detach().numpy(), np.trapezoid(y, x, axis=dim), rtol=1e-12)
+    np.testing.assert_allclose(ag.trapezoid(a, dx=2, dim=dim).detach().numpy(), np.trapezoid(y, dx=2, axis=dim), rtol=1e-12)
+    np.testing.assert_allclose(ag.cumulative_trapezoid(a, b, dim=dim).select(dim, -1).detach().numpy(), many.detach().numpy(), rtol=1e-11)
+    slopes = ag.autograd.grad(many.sum(), (a, b))
+    later = ag.autograd.grad(ag.cumulative_trapezoid(a, b, dim=dim).select(dim, -1).sum(), (a, b))
+    for one, other in zip(slopes, later, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-10, atol=1e-12)
+
+
 # ---- captures
 
 ROW, OTHER = (ag.tensor(np.random.default_rng(seed).normal(size=(6, 7)).astype("f4")) for seed in (1, 2))

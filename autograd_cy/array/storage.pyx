@@ -10,6 +10,30 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport malloc, free
 from libc.string cimport memset
 
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #ifdef __linux__
+    #include <sys/mman.h>
+    #endif
+    #define AG_HUGE ((size_t) 2 << 20)
+    /* Memory of the C library, in pages of 2 MB where the system has them for those who ask: what does not fit into the caches is read and
+       written at up to twice the speed. */
+    static void *ag_large(size_t size) {
+    #ifdef MADV_HUGEPAGE
+        void *raw;
+        if (size >= AG_HUGE) {
+            if (posix_memalign(&raw, AG_HUGE, size) != 0) return NULL;
+            madvise(raw, size, MADV_HUGEPAGE);
+            return raw;
+        }
+    #endif
+        return malloc(size);
+    }
+    """
+    const size_t HUGE_BYTES "AG_HUGE"
+    void* ag_large(size_t size)
+
 cdef extern from "<stdlib.h>" nogil:
     int posix_memalign(void** memptr, size_t alignment, size_t size)
 
@@ -133,15 +157,17 @@ cdef Storage* large_block(int size_class, size_t nbytes) except NULL:
     cdef char* raw
     cdef char* block
     cdef size_t size = block_bytes(size_class) if size_class != CAPTURED else HEADER + nbytes
+    # Huge pages begin at the same lower bits, at which a copy to a place just behind its source takes ten times as long.
+    cdef size_t shift = (pool.heap_calls & 7) * 512 if size >= HUGE_BYTES else 0
     pool.heap_calls += 1
-    raw = <char*> malloc(size + 64 + sizeof(void*))
+    raw = <char*> ag_large(size + shift + 64 + sizeof(void*))
     if raw == NULL:
         empty_cache()
-        raw = <char*> malloc(size + 64 + sizeof(void*))
+        raw = <char*> ag_large(size + shift + 64 + sizeof(void*))
         if raw == NULL:
             raise MemoryError(f"cannot allocate {nbytes} bytes for a tensor")
     pool.heap_bytes += size
-    block = <char*> ((<uintptr_t> raw + sizeof(void*) + 63) & ~<uintptr_t> 63)
+    block = <char*> ((<uintptr_t> raw + shift + sizeof(void*) + 63) & ~<uintptr_t> 63)
     (<char**> block - 1)[0] = raw
     prepare(block, size_class, nbytes)
     ag_lend(block + HEADER, nbytes, size - HEADER)

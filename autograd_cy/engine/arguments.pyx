@@ -10,6 +10,8 @@ from autograd_cy.array.dtype cimport MAX_NDIM
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators
 
 from autograd_cy.array.errors import ShapeError, worded
+from autograd_cy.engine.devices import CPU
+from autograd_cy.engine.devices import device as only_cpu
 
 
 cdef extern from *:
@@ -26,6 +28,7 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     Py_ssize_t PyVectorcall_NARGS(size_t n) noexcept
+    PyObject* PyObject_Vectorcall(PyObject* f, PyObject** args, size_t n, PyObject* names) noexcept
     bint PyLong_CheckExact(PyObject* o) noexcept
     bint PyTuple_CheckExact(PyObject* o) noexcept
     bint PyList_CheckExact(PyObject* o) noexcept
@@ -64,6 +67,10 @@ cdef bint truth(object value, str name) except -1:
 cdef int axis_of(object dim, int ndim, str name) except -1:
     """A dimension number, negative ones counted from the end; a 0-d tensor takes 0 and -1."""
     cdef Py_ssize_t axis = dim if PyLong_CheckExact(<PyObject*> dim) else integer(dim, "a dim", name)
+    return <int> axis if 0 <= axis < ndim else axis_at(axis, ndim, name)
+
+
+cdef int axis_at(Py_ssize_t axis, int ndim, str name) except -1:
     cdef int n = max(ndim, 1)
     if not -n <= axis < n:
         raise worded(IndexError, "{}: dim {} is out of range for a tensor of {} dimensions", name, axis, ndim)
@@ -117,6 +124,12 @@ cdef object sizes_from(tuple args):
     return args
 
 
+cpdef int on_cpu(object device) except -1:
+    if device is not None and device is not CPU:
+        only_cpu(device)
+    return 0
+
+
 cpdef Tensor need_tensor(object x, str name):
     """x, if it is a tensor."""
     if not isinstance(x, Tensor):
@@ -142,11 +155,12 @@ cdef int plain_ints(PyObject** args, Py_ssize_t n, Py_ssize_t* ints) noexcept:
     return <int> n
 
 
-# Functions f(x, *ints) enter here: Cython packs *ints in a tuple, 40 ns. `make` makes the result, or None where something is wrong,
-# which f itself will then say.
+# Functions f(x, *ints) and f(*tensors) enter here: Cython packs these in a tuple, 40 ns. `make` (of ints) or `join` makes the result, or
+# None where something is wrong, which f itself will then say.
 cdef struct Quick:
     PyObject* function
     Maker make
+    Joiner join
     ag_call general
 
 cdef Quick quick[16]
@@ -156,25 +170,35 @@ cdef PyObject* quick_call(PyObject* f, PyObject** args, size_t nargsf, PyObject*
     cdef Py_ssize_t ints[MAX_NDIM]
     cdef Py_ssize_t n_args = PyVectorcall_NARGS(nargsf)
     cdef Quick* q = &quick[0]
+    cdef PyObject* result
     cdef int n = -1
     while q.function != f:
         q += 1
-    if names == NULL and n_args > 0 and is_tensor(args[0]):
-        n = plain_ints(args + 1, n_args - 1, ints)
-    if n >= 0:
-        made = q.make(<Tensor> args[0], n, ints)
-        if made is not None:
-            Py_INCREF(made)
-            return <PyObject*> made
-    return q.general(f, args, nargsf, names)
+    made = None
+    if q.join != NULL:
+        made = q.join(args, n_args, names)
+    else:
+        if names == NULL and n_args > 0 and is_tensor(args[0]):
+            n = plain_ints(args + 1, n_args - 1, ints)
+        if n >= 0:
+            made = q.make(<Tensor> args[0], n, ints)
+    if made is not None:
+        Py_INCREF(made)
+        return <PyObject*> made
+    if q.general != NULL:
+        return q.general(f, args, nargsf, names)
+    ag_entry(<object> f)[0] = NULL                    # f(*tensors) has no such entry of its own
+    result = PyObject_Vectorcall(f, args, nargsf, names)
+    ag_entry(<object> f)[0] = quick_call
+    return result
 
 
-cdef int make_quick(object f, Maker make) except -1:
+cdef int make_quick(object f, Maker make, Joiner join) except -1:
     cdef ag_call* entry = ag_entry(f)
     cdef Quick* q = &quick[0]
-    if entry != NULL and entry[0] != NULL:
+    if entry != NULL:
         while q.function != NULL:
             q += 1
-        q.function, q.make, q.general = <PyObject*> f, make, entry[0]
+        q.function, q.make, q.join, q.general = <PyObject*> f, make, join, entry[0]
         entry[0] = quick_call
     return 0

@@ -4,18 +4,17 @@ Relies on shape, blocks, windows, joins and creation; every function is a few of
 methods of most, the package's front functions.
 """
 
-import itertools
 from operator import index as as_int
 
 import numpy as np
 
+from ..array.dtypes import bool as boolean
 from ..array.dtypes import int64
 from . import blocks, creation, joins, shape, windows
 from .arguments import need_tensor
-from .blocks import interleave
 from .copies import show_as
 from .gather import index_select
-from .rows import planned
+from .index import choices, nonzero
 from .tensor import Tensor
 
 
@@ -41,15 +40,11 @@ def _sizes(args):
 
 # ---- repeated
 
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Every slice of dim (None: every element) repeated: `repeats` times, or as often as its element of a tensor says.
-
-    repeat_interleave(repeats): number i as often as repeats[i] says. Raises RuntimeError for negative repeats or another length.
-    """
-    if type(repeats) is int:
-        return interleave(input, repeats, dim)
+def repeat_interleave_by(input, repeats, dim, output_size):
+    """repeat_interleave by what is no plain integer."""
     if repeats is None:
-        return repeat_interleave(creation.arange(need_tensor(input, "repeat_interleave").shape[0]), input, 0, output_size=output_size)
+        places = creation.arange(need_tensor(input, "repeat_interleave").shape[0], dtype=input.dtype)
+        return repeat_interleave_by(places, input, 0, output_size)
     if dim is None:
         input, dim = shape.reshape(input, -1), 0
     axis = _axis(dim, input.ndim, "repeat_interleave")
@@ -58,7 +53,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if isinstance(repeats, Tensor) and repeats.numel() == 1 and repeats.ndim < 2:
         repeats = repeats.item()
     if not isinstance(repeats, (Tensor, list, tuple)):
-        return interleave(input, as_int(repeats), axis)
+        return blocks.repeat_interleave(input, int(as_int(repeats)), axis)
     if isinstance(repeats, Tensor) and (repeats.is_floating_point() or repeats.ndim != 1):
         raise RuntimeError(f"repeat_interleave: repeats must be integers in one dimension, got {repeats.dtype} of shape {repeats.shape}")
     counts = _escaping(repeats, "repeat_interleave() by a tensor")
@@ -103,17 +98,6 @@ def broadcast_shapes(*shapes):
     return tuple(made)
 
 
-def cartesian_prod(*tensors):
-    """All choices of one element of each tensor (of one dimension), as rows."""
-    for t in tensors:
-        if not isinstance(t, Tensor) or t.ndim != 1:
-            need_tensor(t, "cartesian_prod")
-            raise RuntimeError("cartesian_prod: expected tensors of one dimension")
-    if len(tensors) == 1:
-        return tensors[0]
-    return shape.reshape(joins.stack(joins.meshgrid(*tensors), -1), (-1, len(tensors)))
-
-
 def combinations(input, r=2, with_replacement=False):
     """All choices of r elements of a vector, in its order, as rows."""
     if need_tensor(input, "combinations").ndim != 1:
@@ -122,20 +106,7 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"combinations: expected a number that is not negative, got {r}")
     if r == 0:
         return creation.empty(0, dtype=input.dtype)
-    n = input.shape[0]
-    places = planned(_few_chosen, n, r, with_replacement) if r <= 4 and n <= 16 else _chosen(n, r, with_replacement)
-    return shape.reshape(index_select(input, 0, creation.tensor(places, dtype=int64)), (len(places) // r, r))
-
-
-def _few_chosen(n, r, with_replacement):
-    """In a list, which becomes a tensor sooner than an array."""
-    return _chosen(n, r, with_replacement).tolist()
-
-
-def _chosen(n, r, with_replacement):
-    """The places of all choices of r from n, one after the other."""
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    return np.array(list(choose(range(n), r)), np.int64).reshape(-1)
+    return choices(input, r, with_replacement)
 
 
 # ---- cut
@@ -183,17 +154,17 @@ def triu_(self, diagonal=0):
     return self.copy_(windows.triu(self, diagonal))
 
 
-def _triangle_indices(name, indices):
-    def function(row, col, offset=0, *, dtype="int64", device=None):
+def _triangle_indices(name, triangle):
+    def function(row, col, offset=0, *, dtype=int64, device=None):
         if row < 0 or col < 0:
             raise RuntimeError(f"{name}: row and col must not be negative, got {row} and {col}")
-        return creation.tensor(np.array(indices(row, offset, col)).reshape(2, -1), dtype=dtype)
+        return nonzero(triangle(creation.ones(row, col, dtype=boolean, device=device), offset)).t().contiguous().to(dtype)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Rows and columns of what {name[:4]} keeps of a (row, col) matrix, as a (2, n) tensor."
     return function
 
 
-tril_indices, triu_indices = _triangle_indices("tril_indices", np.tril_indices), _triangle_indices("triu_indices", np.triu_indices)
+tril_indices, triu_indices = _triangle_indices("tril_indices", windows.tril), _triangle_indices("triu_indices", windows.triu)
 
 
 # ---- the tensor itself seen otherwise

@@ -4,32 +4,43 @@
 # methods.
 #
 # Each is one node whose attributes are integers: composed of views and copies it would be four to ten.
+#
+# A little above 500 lines, as all share how blocks are copied and differentiated.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, MAX_NDIM, itemsize_of
-from autograd_cy.array.layout cimport Layout, layout_contiguous, layout_decref, layout_dense_like, strides_of
-from autograd_cy.engine.arguments cimport axis_of, integer, make_quick, need_tensor, read_dims, read_shape, sizes_from, unmoved
+from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref, layout_dense_like, strides_of
+from autograd_cy.engine.arguments cimport (
+    axis_at, axis_of, integer, make_quick, need_tensor, plain_ints, read_dims, read_shape, sizes_from, unmoved,
+)
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
 from autograd_cy.engine.node cimport EDGE_WORDS, Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, contiguous_of, read_operand, write_number
-from autograd_cy.engine.record cimport wants_grad
+from autograd_cy.engine.record cimport made_of, wants_grad
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport copy_block, made, made_of, narrowed, reshape_to, transposed
-from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
+from autograd_cy.engine.shape cimport copy_block, made, narrowed, reshape_to, transposed
+from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
 
 from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.shape import clone
 
+cdef extern from *:
+    """
+    #define AG_MOST ((Py_ssize_t) 1 << 58)       /* elements of a tensor */
+    """
+    const Py_ssize_t MOST "AG_MOST"
+
 cdef extern from "Python.h":
     bint PyIndex_Check(object o) noexcept
+    bint PyLong_CheckExact(PyObject* o) noexcept
 
 cdef int FLIP = row_number("flip"), ROLL = row_number("roll"), REPEAT = row_number("repeat"), INTERLEAVE = row_number("repeat_interleave")
 cdef int PAD = row_number("pad"), BORDER = row_number("border")
-cdef Py_ssize_t MOST = <Py_ssize_t> 1 << 58           # elements of a tensor
+cdef dict BORDERS = {"reflect": 0, "replicate": 1, "circular": 2}
 
 
 # ---- turned
@@ -85,16 +96,23 @@ def rot90(input, k=1, dims=(0, 1)):
     return transposed(flip_dims(x, 1, axes + (turns == 1)), <int> axes[0], <int> axes[1])
 
 
-cdef Tensor moved_around(Tensor x, const Py_ssize_t* shifts):
-    """x moved along every axis by a number from 0 on that is smaller than its size (or 0); no history."""
-    cdef Tensor out = made(x.layout.ndim, x.layout.dims, x.dtype_)
+cdef object rolled(Tensor x, int n, const Py_ssize_t* shifts):
+    """The row itself: x moved along every axis by a number from 0 on that is smaller than its size (or 0); with one shift for other than one
+    axis, as if there were one."""
+    cdef Tensor out = made(x.layout.ndim, x.layout.dims, x.dtype_), a = x
+    cdef const Py_ssize_t* sizes = x.layout.dims
+    cdef const Py_ssize_t* strides = strides_of(x.layout)
+    cdef const Py_ssize_t* steps = strides_of(out.layout)
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int axes[MAX_NDIM]
-    cdef Py_ssize_t to, start, shift
+    cdef Py_ssize_t to, start, shift, one = 1
     cdef Py_ssize_t block
     cdef int i, k = 0
-    for i in range(x.layout.ndim):
-        dims[i] = x.layout.dims[i]
+    if n != x.layout.ndim:
+        a = x if x.layout.flags & CONTIGUOUS else own(contiguous_of(x))
+        sizes, strides, steps = &x.layout.numel, &one, &one
+    for i in range(n):
+        dims[i] = sizes[i]
         if shifts[i]:
             axes[k] = i
             k += 1
@@ -105,22 +123,27 @@ cdef Tensor moved_around(Tensor x, const Py_ssize_t* shifts):
                 shift = shifts[axes[i]]
                 if block >> i & 1:
                     dims[axes[i]] = shift
-                    start += (x.layout.dims[axes[i]] - shift) * strides_of(x.layout)[axes[i]]
+                    start += (sizes[axes[i]] - shift) * strides[axes[i]]
                 else:
-                    dims[axes[i]] = x.layout.dims[axes[i]] - shift
-                    to += shift * strides_of(out.layout)[axes[i]]
-            copy_block(out, to, x, start, x.layout.ndim, dims, strides_of(out.layout), strides_of(x.layout))
-    return out
+                    dims[axes[i]] = sizes[axes[i]] - shift
+                    to += shift * steps[axes[i]]
+            copy_block(out, to, a, start, n, dims, steps, strides)
+    return made_of(x, out, ROLL, n, shifts)
 
 
-cdef object rolled(Tensor x, int n, const Py_ssize_t* shifts):
-    """The row itself: along every axis, or, with one shift for other than one axis, as if there were one."""
-    cdef Tensor out
-    if n == x.layout.ndim:
-        return made_of(x, moved_around(x, shifts), ROLL, n, shifts)
-    out = own(contiguous_of(x))
-    out = moved_around(own(tensor_alias(out, layout_contiguous(1, &x.layout.numel), out.data)), shifts)
-    return made_of(x, own(tensor_alias(out, layout_contiguous(x.layout.ndim, x.layout.dims), out.data)), ROLL, 1, shifts)
+cdef int numbers_in(object given, Py_ssize_t* numbers, str name) except -1:
+    """Of a number or a sequence of them; how many."""
+    if PyLong_CheckExact(<PyObject*> given) or PyIndex_Check(given):
+        numbers[0] = given if PyLong_CheckExact(<PyObject*> given) else integer(given, "a number", name)
+        return 1
+    return read_shape(given, numbers, name)
+
+
+cdef inline Py_ssize_t place_in(Py_ssize_t size, Py_ssize_t shift) noexcept:
+    """The number from 0 to size - 1 that differs by a multiple of size."""
+    if not -size <= shift < size:
+        shift %= size
+    return shift + size if shift < 0 else shift
 
 
 def roll(input, shifts, dims=None):
@@ -131,29 +154,21 @@ def roll(input, shifts, dims=None):
     cdef Tensor x = need_tensor(input, "roll")
     cdef Py_ssize_t by[MAX_NDIM]
     cdef Py_ssize_t moves[MAX_NDIM]
-    cdef Py_ssize_t size
-    cdef int n = 1, axis, i
     cdef Py_ssize_t places[MAX_NDIM]
-    cdef int named = 0
-    if PyIndex_Check(shifts):
-        by[0] = shifts
-    else:
-        n = read_shape(shifts, by, "roll")
-    if dims is not None:
-        named = read_shape((dims,) if PyIndex_Check(dims) else dims, places, "roll")
+    cdef Py_ssize_t size
+    cdef int n = numbers_in(shifts, by, "roll"), named = 0 if dims is None else numbers_in(dims, places, "roll"), axis, i
     if not named and n == 1:
-        size = x.layout.numel
-        moves[0] = ((by[0] % size) + size) % size if size else 0
+        moves[0] = place_in(x.layout.numel, by[0]) if x.layout.numel else 0
         return rolled(x, 1, moves)
     if named != n:
         raise worded(RuntimeError, "roll: shifts {} and dims {} must be as many", shifts, dims)
     for i in range(x.layout.ndim):
         moves[i] = 0
     for i in range(n):
-        axis = axis_of(places[i], x.layout.ndim, "roll")
+        axis = axis_at(places[i], x.layout.ndim, "roll")
         size = x.layout.dims[axis] if x.layout.ndim else 0
         if size:
-            moves[axis] = ((moves[axis] + by[i] % size) % size + size) % size
+            moves[axis] = place_in(size, moves[axis] + place_in(size, by[i]))
     return rolled(x, x.layout.ndim, moves)
 
 
@@ -226,32 +241,42 @@ def tile(input, *dims):
     return repeat_by(input, sizes_from(dims), True, "tile")
 
 
-def interleave(input, Py_ssize_t count, dim):
-    """Every slice of dim, or every element, `count` times: repeat_interleave by a number."""
-    cdef Tensor x = need_tensor(input, "repeat_interleave")
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Every slice of dim (None: every element) repeated: `repeats` times, or as often as its element of a tensor says.
+
+    repeat_interleave(repeats): number i as often as repeats[i] says. Raises RuntimeError for negative repeats or another length.
+    """
+    if type(repeats) is not int:
+        from autograd_cy.engine.arrange import repeat_interleave_by
+        return repeat_interleave_by(input, repeats, dim, output_size)
+    cdef Tensor x = need_tensor(input, "repeat_interleave"), out, a = x
     cdef Py_ssize_t attrs[2]
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t dims[MAX_NDIM + 1]
     cdef Py_ssize_t steps[MAX_NDIM + 1]
     cdef Py_ssize_t strides[MAX_NDIM + 1]
-    cdef Tensor out
-    cdef int axis = axis_of(dim, x.layout.ndim, "repeat_interleave") if dim is not None else 0
-    cdef int i
-    if dim is None or x.layout.ndim == 0:
-        x = reshape_to(x, 1, &x.layout.numel)
+    cdef Py_ssize_t count = repeats, one = 1
+    cdef const Py_ssize_t* sizes = x.layout.dims
+    cdef const Py_ssize_t* given = strides_of(x.layout)
+    cdef int axis = axis_of(dim, x.layout.ndim, "repeat_interleave") if dim is not None else -1
+    cdef int i, at = axis, ndim = x.layout.ndim
     if count < 0:
         raise worded(RuntimeError, "repeat_interleave: repeats must not be negative, got {}", count)
-    if count > MOST // max(x.layout.dims[axis], 1) or x.layout.ndim == MAX_NDIM:
-        raise worded(ShapeError, "repeat_interleave: {} times dim {} of shape {.shape} is more than a tensor can hold", count, axis, x)
-    for i in range(x.layout.ndim):
-        shape[i] = x.layout.dims[i] * (count if i == axis else 1)
-    out = made(x.layout.ndim, shape, x.dtype_)
-    for i in range(x.layout.ndim):
-        dims[i + (i > axis)], strides[i + (i > axis)] = x.layout.dims[i], strides_of(x.layout)[i]
-        steps[i + (i > axis)] = strides_of(out.layout)[i]
-    dims[axis + 1], steps[axis + 1], strides[axis + 1] = count, steps[axis], 0
-    steps[axis] *= count
-    copy_block(out, 0, x, 0, x.layout.ndim + 1, dims, steps, strides)
+    if dim is None or ndim == 0:                      # as if x were flat
+        axis, at, ndim = -1, 0, 1
+        sizes, given = &x.layout.numel, &one
+        a = x if x.layout.flags & CONTIGUOUS else own(contiguous_of(x))
+    if count > MOST // max(sizes[at], 1) or ndim == MAX_NDIM:
+        raise worded(ShapeError, "repeat_interleave: {} times dim {} of shape {.shape} is more than a tensor can hold", count, at, x)
+    for i in range(ndim):
+        shape[i] = sizes[i] * (count if i == at else 1)
+    out = made(ndim, shape, x.dtype_)
+    for i in range(ndim):
+        dims[i + (i > at)], strides[i + (i > at)] = sizes[i], given[i]
+        steps[i + (i > at)] = strides_of(out.layout)[i]
+    dims[at + 1], steps[at + 1], strides[at + 1] = count, steps[at], 0
+    steps[at] *= count
+    copy_block(out, 0, a, 0, ndim + 1, dims, steps, strides)
     attrs[0], attrs[1] = count, axis
     return made_of(x, out, INTERLEAVE, 2, attrs)
 
@@ -284,54 +309,60 @@ cdef int set_all(Tensor out, object value) except -1:
     return n != 0
 
 
-cdef object pad_by(Tensor x, const Py_ssize_t* pads, object value):
-    """pads: before and after every axis."""
+cdef object pad_by(Tensor x, Py_ssize_t* pads, object value):
+    """pads: before and after every axis, and room for the value (None: 0) as a double."""
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t before, after, to = 0, start = 0
-    cdef unsigned long long moves = operators.exchanges
+    cdef unsigned long long moves
     cdef int ndim = x.layout.ndim
-    cdef Py_ssize_t ints[2 * MAX_NDIM + 1]
-    cdef double number = 0
     cdef bint filled = True
     cdef Tensor out
     cdef int i
     for i in range(ndim):
-        before, after = pads[2 * i], pads[2 * i + 1]
+        before, after, dims[i] = pads[2 * i], pads[2 * i + 1], x.layout.dims[i]
         if not -MOST < before < MOST or not -MOST < after < MOST:
             raise worded(ShapeError, "pad: {} and {} elements around dim {} of shape {.shape} are more than a tensor can hold",
                                      before, after, i, x)
-        dims[i] = x.layout.dims[i] + min(before, 0) + min(after, 0)
-        shape[i] = x.layout.dims[i] + before + after
+        shape[i] = dims[i] + before + after
+        if before < 0:
+            dims[i] += before
+            start -= before * strides_of(x.layout)[i]
+        if after < 0:
+            dims[i] += after
         if dims[i] < 0:
             raise worded(RuntimeError, "pad: {} and {} leave less than nothing of dim {} of shape {.shape}", before, after, i, x)
-        filled = filled and before <= 0 and after <= 0
+        filled &= max(before, after) <= 0
     out = made(ndim, shape, x.dtype_)
-    if not filled and set_all(out, value):
-        from autograd_cy.engine.creation import full
-        out = full(out.shape, value, dtype=x.dtype)
-    if wants_grad(x):
-        number = value
-    unmoved(moves, "pad")
     for i in range(ndim):
-        to += max(pads[2 * i], 0) * strides_of(out.layout)[i]
-        start += max(-pads[2 * i], 0) * strides_of(x.layout)[i]
+        if pads[2 * i] > 0:
+            to += pads[2 * i] * strides_of(out.layout)[i]
+    pads[2 * ndim] = 0
+    if value is None:
+        if not filled:
+            memset(out.data, 0, out.layout.numel * itemsize_of(out.dtype_))
+    else:
+        moves = operators.exchanges
+        if not filled and set_all(out, value):
+            from autograd_cy.engine.creation import full
+            out = full(out.shape, value, dtype=x.dtype)
+        if wants_grad(x):
+            (<double*> pads)[2 * ndim] = value
+        unmoved(moves, "pad")
     copy_block(out, to, x, start, ndim, dims, strides_of(out.layout), strides_of(x.layout))
-    memcpy(ints, pads, 2 * ndim * sizeof(Py_ssize_t))
-    memcpy(ints + 2 * ndim, &number, sizeof(double))
-    return made_of(x, out, PAD, 2 * ndim + 1, ints)
+    return made_of(x, out, PAD, 2 * ndim + 1, pads)
 
 
 def padded(Tensor x, tuple pads, value=0):
     """x with pads[2 i] and pads[2 i + 1] elements of `value` before and after its axis i: the row `pad`."""
-    cdef Py_ssize_t numbers[2 * MAX_NDIM]
+    cdef Py_ssize_t numbers[2 * MAX_NDIM + 1]
     cdef int i
     for i in range(2 * x.layout.ndim):
         numbers[i] = integer(pads[i], "a number of elements", "pad")
     return pad_by(x, numbers, value)
 
 
-def bordered(Tensor x, int dim, Py_ssize_t before, Py_ssize_t after, int mode):
+cpdef object bordered(Tensor x, int dim, Py_ssize_t before, Py_ssize_t after, int mode):
     """The row `border`: one axis with what it is mirrored (mode 0), repeated (1) or continued (2) by; numbers from 0 on that x can give."""
     cdef Py_ssize_t n = x.layout.dims[dim], stride = strides_of(x.layout)[dim]
     cdef Py_ssize_t shape[MAX_NDIM]
@@ -357,21 +388,21 @@ def bordered(Tensor x, int dim, Py_ssize_t before, Py_ssize_t after, int mode):
     return made_of(x, out, BORDER, 4, attrs)
 
 
-cdef object with_border(Tensor x, int axis, Py_ssize_t before, Py_ssize_t after, str mode):
+cdef object with_border(Tensor x, int axis, Py_ssize_t before, Py_ssize_t after, int mode):
     """One dimension with both borders; negative numbers cut, a circular border continues what is left after cutting."""
     cdef Py_ssize_t size = x.layout.dims[axis], most = max(before, after)
     cdef Py_ssize_t left = size + min(before, 0) + min(after, 0)
     cdef Py_ssize_t cut = max(-before, 0)
     if left < 0 or before < -size or after < -size:
         raise worded(RuntimeError, "pad: {} and {} leave less than nothing of dim {} of shape {.shape}", before, after, axis, x)
-    if mode == "circular":
+    if mode == 2:
         if left < size:
             x = narrowed(x, axis, cut, left)
         if most > left:
             raise worded(RuntimeError, "pad: circular needs padding up to the size {} of dim {} of shape {.shape}, got {} and {}",
                                        left, axis, x, before, after)
         return bordered(x, axis, max(before, 0), max(after, 0), 2) if most > 0 else x
-    if mode == "reflect" and most >= size:
+    if mode == 0 and most >= size:
         raise worded(RuntimeError, "pad: reflect needs padding below the size {} of dim {} of shape {.shape}, got {} and {}",
                                    size, axis, x, before, after)
     if most > 0 and size == 0:
@@ -380,7 +411,7 @@ cdef object with_border(Tensor x, int axis, Py_ssize_t before, Py_ssize_t after,
         raise worded(ShapeError, "pad: {} and {} elements around dim {} of shape {.shape} are more than a tensor can hold",
                                  before, after, axis, x)
     if most > 0:
-        x = bordered(x, axis, max(before, 0), max(after, 0), mode == "replicate")
+        x = bordered(x, axis, max(before, 0), max(after, 0), mode)
     return narrowed(x, axis, cut, size + before + after) if min(before, after) < 0 else x
 
 
@@ -392,31 +423,36 @@ def pad(input, pad, str mode="constant", value=None):
     has no elements for.
     """
     cdef Tensor x = need_tensor(input, "pad"), out
-    cdef Py_ssize_t numbers[2 * MAX_NDIM]
-    cdef tuple given = tuple(pad)
-    cdef int n = <int> len(given), ndim = x.layout.ndim
+    cdef Py_ssize_t numbers[2 * MAX_NDIM + 1]
+    cdef Py_ssize_t given[2 * MAX_NDIM]
+    cdef PyObject* plain = <PyObject*> pad
+    cdef int n = -1 if PyLong_CheckExact(plain) else plain_ints(&plain, 1, given), ndim = x.layout.ndim
     cdef int i
+    if n < 0:
+        pad = tuple(pad)
+        n = <int> len(pad)
+        for i in range(min(n, 2 * MAX_NDIM)):
+            given[i] = integer(pad[i], "a number of elements", "pad")
     if n % 2 or n > 2 * ndim:
-        raise worded(RuntimeError, "pad: expected an even number of at most {} numbers for shape {.shape}, got {}", 2 * ndim, x, given)
+        raise worded(RuntimeError, "pad: expected an even number of at most {} numbers for shape {.shape}, got {}", 2 * ndim, x, pad)
     for i in range(2 * ndim):
-        numbers[i] = 0
-    for i in range(n):
-        numbers[2 * (ndim - 1 - i // 2) + i % 2] = integer(given[i], "a number of elements", "pad")
+        numbers[i] = given[2 * (ndim - 1) - i + 2 * (i % 2)] if 2 * (ndim - 1 - i // 2) < n else 0
     if mode == "constant":
-        return pad_by(x, numbers, 0 if value is None else value)
-    if mode not in ("reflect", "replicate", "circular"):
+        return pad_by(x, numbers, value)
+    border = BORDERS.get(mode)
+    if border is None:
         raise worded(NotImplementedError, "pad: mode must be constant, reflect, replicate or circular, got {!r}", mode)
     if value:
         raise worded(ValueError, "pad: mode {!r} takes no value, got {}", mode, value)
     out = x
     for i in range(ndim - 1, ndim - 1 - n // 2, -1):
-        out = with_border(out, i, numbers[2 * i], numbers[2 * i + 1], mode)
+        out = with_border(out, i, numbers[2 * i], numbers[2 * i + 1], border)
     return clone(out) if out is x else out
 
 
-make_quick(flip, flipped)
-make_quick(repeat, copied_over)
-make_quick(tile, tiled)
+make_quick(flip, flipped, NULL)
+make_quick(repeat, copied_over, NULL)
+make_quick(tile, tiled, NULL)
 
 
 # ---- first derivatives, as the rules give them
@@ -426,7 +462,7 @@ cdef int turned_backward(Node node, PyObject** grads, PyObject** result) except 
     cdef Tensor g = <Tensor> grads[0]
     cdef Layout* shape = node.edges[0].layout
     cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
-    cdef Py_ssize_t back[2 * MAX_NDIM]
+    cdef Py_ssize_t back[2 * MAX_NDIM + 1]
     cdef int i, n = <int> node.room - EDGE_WORDS - (node.opcode == PAD)
     for i in range(n):
         back[i] = ints[i]
@@ -439,7 +475,7 @@ cdef int turned_backward(Node node, PyObject** grads, PyObject** result) except 
     elif node.opcode == ROLL:
         out = rolled(g, n, back)
     else:
-        out = pad_by(g, back, 0)
+        out = pad_by(g, back, None)
     Py_INCREF(out)
     result[0] = <PyObject*> out
     return 0
@@ -452,13 +488,13 @@ cdef int repeated_backward(Node node, PyObject** grads, PyObject** result) excep
     cdef const Py_ssize_t* ints = <const Py_ssize_t*> node.saved
     cdef Py_ssize_t seen[2 * MAX_NDIM + 2]
     cdef Py_ssize_t kept[2 * MAX_NDIM + 2]
-    cdef bint whole = node.opcode == REPEAT
-    cdef int i, m = 0, n = <int> node.room - EDGE_WORDS if whole else shape.ndim
-    cdef int lead = n - shape.ndim
+    cdef bint whole = node.opcode == REPEAT, flat = not whole and ints[1] < 0
+    cdef int i, m = 0, n = <int> node.room - EDGE_WORDS if whole else 1 if flat else shape.ndim
+    cdef int lead = 0 if flat else n - shape.ndim
     cdef Py_ssize_t size, count
     cdef Layout* layout
     for i in range(n):
-        size = shape.dims[i - lead] if i >= lead else 1
+        size = shape.numel if flat else shape.dims[i - lead] if i >= lead else 1
         count = ints[i if whole else 0]
         if count != 1 and whole:
             seen[m], kept[m] = count, 1
@@ -466,7 +502,7 @@ cdef int repeated_backward(Node node, PyObject** grads, PyObject** result) excep
         if size != 1 or not whole:
             seen[m] = kept[m] = size
             m += 1
-        if not whole and i == ints[1]:
+        if not whole and i == max(ints[1], 0):
             seen[m], kept[m] = count, 1
             m += 1
     g = reshape_to(g, m, seen)

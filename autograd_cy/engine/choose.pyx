@@ -22,6 +22,7 @@ from autograd_cy.engine.tensor cimport Tensor, is_tensor
 from autograd_cy.array.dtypes import DTYPES
 from autograd_cy.array.errors import ArgumentError, worded
 from autograd_cy.engine import elementwise as rows
+from autograd_cy.engine.copies import store_
 from autograd_cy.engine.index import nonzero
 from autograd_cy.engine.shape import convert
 
@@ -52,7 +53,7 @@ cdef object times(object input, object other, object alpha):
 
 
 cdef object summed(int opcode, object input, object other, object alpha, bint in_place, str name):
-    """a + alpha * b or a - alpha * b. Many floats without history go through one loop, addcmul by 1, which gives the same bits as two;
+    """a + alpha * b or a - alpha * b. Many elements without history go through one loop, addcmul by 1, which gives the same bits as two;
     for few it takes longer."""
     cdef PyObject* args[3]
     cdef double factor
@@ -62,9 +63,14 @@ cdef object summed(int opcode, object input, object other, object alpha, bint in
     if alpha is not UNIT:
         if (type(alpha) is float or type(alpha) is int) and is_tensor(args[0]) and is_tensor(args[1]):
             x, y = <Tensor> input, <Tensor> other
-            if (x.layout.numel >= ONE_PASS and x.dtype_ <= FLOAT64 and y.dtype_ == x.dtype_ and x.layout.flags & DENSE
-                    and same_shape(x.layout, y.layout) and not any_wants_grad(2, args)):
+            if (x.layout.numel >= ONE_PASS and y.dtype_ == x.dtype_ and x.layout.flags & DENSE and same_shape(x.layout, y.layout)
+                    and (x.dtype_ <= FLOAT64 or x.dtype_ < BOOL and type(alpha) is int and -2**31 <= alpha < 2**31)
+                    and not any_wants_grad(2, args)):
                 factor = alpha if opcode == ADD else -alpha
+                if x.dtype_ > FLOAT64:
+                    args[2] = <PyObject*> UNIT
+                    if x.dtype_ == UINT8:
+                        factor = (alpha if opcode == ADD else -alpha) & 255
                 return own(inplace_with(ADDCMUL, 3, args, &factor) if in_place else elementwise(ADDCMUL, 3, args, &factor, NO_REDUCTION))
         other = times(input, other, alpha)
         args[1] = <PyObject*> other
@@ -91,6 +97,17 @@ def sub_(input, other, *, alpha=1):
     """In place: a - alpha * b."""
     need_tensor(input, "sub_")
     return summed(SUB, input, other, alpha, True, "sub_")
+
+
+def pow(input, exponent):
+    """input ** exponent, of which either may be a number. Integers to negative integer powers are a RuntimeError."""
+    return combined("pow", binary(POW, <PyObject*> input, <PyObject*> exponent))
+
+
+def pow_(input, exponent):
+    """In place: input ** exponent."""
+    need_tensor(input, "pow_")
+    return combined("pow_", binary_(POW, <PyObject*> input, <PyObject*> exponent))
 
 
 def pow_row(a, b):
@@ -163,18 +180,21 @@ cdef inline bint is_float(PyObject* o) noexcept:
     return is_tensor(o) and (<Tensor> o).dtype_ <= FLOAT64
 
 
+cdef void clamp_operands(object input, object min, object max, PyObject** args) noexcept:
+    """The inputs of the row clamp_tensor."""
+    args[0] = <PyObject*> input
+    args[1] = <PyObject*> (LOWEST if min is None else min)
+    args[2] = <PyObject*> (HIGHEST if max is None else max)
+
+
 cdef object limited(object input, object min, object max):
     cdef double bounds[2]
     cdef PyObject* args[3]
-    args[0], args[1], args[2] = <PyObject*> input, <PyObject*> min, <PyObject*> max
+    clamp_operands(input, min, max, args)
     if is_tensor(args[1]) or is_tensor(args[2]):
         if not (is_float(args[0]) or is_float(args[1]) or is_float(args[2])):        # by rows that take integer numbers exactly
             out = input if min is None else chosen(input < min, min, input)
             return out if max is None else chosen(out > max, max, out)
-        if min is None:
-            args[1] = <PyObject*> LOWEST
-        if max is None:
-            args[2] = <PyObject*> HIGHEST
         return combined("clamp", elementwise(CLAMP_TENSOR, 3, args, NULL, NO_REDUCTION))
     if need_tensor(input, "clamp").dtype_ > FLOAT64:        # by rows that take integer numbers exactly
         if whole_bounds(input, min, max, bounds):
@@ -206,14 +226,19 @@ def clamp_max(input, max):
 def clamp_(input, min=None, max=None):
     """In place: input limited to [min, max]."""
     cdef double bounds[2]
+    cdef PyObject* args[3]
     check_bounds(min, max, "clamp_")
     if need_tensor(input, "clamp_").dtype_ > FLOAT64 and whole_bounds(input, min, max, bounds):
         return with_attrs(CLAMP, input, bounds, True)
-    if (<Tensor> input).dtype_ > FLOAT64 or is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max):
-        return input.copy_(limited(input, min, max))
+    if is_float(<PyObject*> input) and (is_tensor(<PyObject*> min) or is_tensor(<PyObject*> max)) \
+            or is_float(<PyObject*> min) or is_float(<PyObject*> max):
+        clamp_operands(input, min, max, args)
+        return combined("clamp_", inplace_with(CLAMP_TENSOR, 3, args, NULL))
+    if (<Tensor> input).dtype_ > FLOAT64:
+        return store_(input, limited(input, min, max), "clamp_")
     read_bounds(min, max, bounds)
     if isnan(bounds[0]) or isnan(bounds[1]):
-        return input.copy_(limited(input, min, max))
+        return store_(input, limited(input, min, max), "clamp_")
     return with_attrs(CLAMP, input, bounds, True)
 
 
@@ -377,6 +402,8 @@ cdef object derivative_of_digamma(object x, double n, bint in_place):
 def polygamma(n, input):
     """The n-th derivative of digamma: (-1) ** (n + 1) n! sum over k >= 0 of 1 / (x + k) ** (n + 1)."""
     need_tensor(input, "polygamma")
+    if n is UNIT:
+        return own(unary(TRIGAMMA, <PyObject*> input))
     if n == 1:
         return trigamma(input)
     return derivative_of_digamma(input, order(n), False) if n else input.digamma()

@@ -10,9 +10,12 @@ from ..array.dtypes import int32
 from . import elementwise
 from .arguments import need_tensor
 from .choose import clamp_, isclose, sub, where
-from .creation import arange, array_of, capturing, empty, full, ones_like, outside
+from .creation import arange, array_of, capturing, empty, full, ones_like, outside, zeros_code
 from .joins import cat
+from .modes import is_grad_enabled
 from .reduce import norm
+from .routines import call_routine
+from .rows import packed, record_row
 from .shape import sum_to
 from .tensor import Tensor
 
@@ -38,7 +41,8 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """In place: input * 2 ** other."""
-    return input.mul_(_power_of_two(input, other))
+    power = _power_of_two(input, other)
+    return input.mul_(power)
 
 
 def positive(input: Tensor) -> Tensor:
@@ -101,6 +105,14 @@ def cross_entropy_back(g, x, counted, target, weight, ignore_index, smoothing, r
     return -(g * q) if logs else g * (x.softmax(c) * q.sum(c, keepdim=True) - q)
 
 
+def margins(x, target):
+    """The row multilabel_margin: of each row of x, whose targets stand in the same row up to a negative number."""
+    losses = zeros_code(x.shape[:1], x.dtype.code)
+    slopes = zeros_code(x.shape, x.dtype.code) if x.requires_grad and is_grad_enabled() else None
+    call_routine("distances.margins", (losses, slopes, packed(x), packed(target)))
+    return losses if slopes is None else record_row("multilabel_margin", losses, (x,), (target,), (slopes,))
+
+
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor of integers, by Euclid's algorithm; gcd(0, 0) = 0."""
     need_tensor(input, "gcd")
@@ -124,7 +136,12 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
 
 def real(input: Tensor) -> Tensor:
     """input: all tensors are real."""
-    return input
+    return need_tensor(input, "real")
+
+
+def fill(input: Tensor, value: Tensor | float) -> Tensor:
+    """A tensor like input with value, a number or a tensor of 0 dimensions, in every element."""
+    return need_tensor(input, "fill").clone().fill_(value)
 
 
 def isreal(input: Tensor) -> Tensor:
@@ -213,7 +230,8 @@ def _differences(f, spacing, edge_order):
 
 def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     """The index in each dimension of places counted in row-major order. Raises ValueError for places that are outside of shape."""
-    need_tensor(indices, "unravel_index")
+    if need_tensor(indices, "unravel_index").is_floating_point() or indices.dtype is bool_:
+        raise TypeError(f"unravel_index: expected indices of an integer dtype, got {indices.dtype.name}")
     found = []
     for size in reversed([shape] if isinstance(shape, int) else list(shape)):
         found.append(indices % size)
@@ -265,7 +283,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 
 
 __all__ = [
-    "allclose", "angle", "clamp_max_", "clamp_min_", "dist", "fill_diagonal_", "float_power", "frexp", "gcd", "gradient", "isreal",
+    "allclose", "angle", "clamp_max_", "clamp_min_", "dist", "fill", "fill_diagonal_", "float_power", "frexp", "gcd", "gradient", "isreal",
     "lcm", "ldexp", "ldexp_", "multigammaln", "positive", "real", "renorm", "rsub", "sum_to_size",
     "unravel_index",
 ]

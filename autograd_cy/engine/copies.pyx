@@ -18,7 +18,7 @@ from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport SAVED_FLOAT, Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport (
-    Operand_, as_operand_tensor, copy_into, default_dtype, read_operand, write_number,
+    Operand_, as_operand_tensor, category, copy_into, default_dtype, read_operand, write_number,
 )
 from autograd_cy.engine.record cimport refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
@@ -118,6 +118,14 @@ def copy_(x, source, non_blocking=False):
         remember_line(<Node> node)
         rewrite_history(a, node)
     return x
+
+
+def store_(Tensor self, Tensor result, str name):
+    """Overwrite self with what the form out of place of the function gave; its kind of dtype must fit."""
+    if category(result.dtype_) > category(self.dtype_):
+        raise worded(RuntimeError, "{}: the result has dtype {.dtype.name}, which can't be stored in a tensor of {.dtype.name}",
+                                   name, result, self)
+    return copy_(self, result)
 
 
 cdef bint may_copy_instead(Tensor self, Tensor value):

@@ -16,17 +16,22 @@ from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_into, copy_of, promote
 from autograd_cy.engine.reduce cimport input_of
+from autograd_cy.engine.record cimport any_wants_grad, made_of, record
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.shape cimport made_of, reshape_to, zeros_of
-from autograd_cy.engine.tensor cimport ADD, SUB, Tensor, operators, tensor_alias, tensor_new
+from autograd_cy.engine.shape cimport expanded, made, reshape_to, zeros_of
+from autograd_cy.engine.tensor cimport SUB, Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_MAX, REDUCE_MIN, escape
 
 from autograd_cy.array.errors import DTypeError, ShapeError, worded
-from autograd_cy.engine.sorting import sort, sorted_values
+from autograd_cy.engine.sorting import sorted_values
 
 cdef int NE = row_number("ne"), NEIGHBOURS = row_number("neighbours")
 cdef int BINCOUNT = routine_of("counting.bincount"), HISTOGRAM = routine_of("counting.histogram")
 cdef int AMONG = routine_of("counting.among"), RUNS = routine_of("counting.runs")
+cdef int AREA_ROW = row_number("area"), AREA_AT = row_number("area_at"), AREA = routine_of("counting.area")
+
+cdef enum:
+    MANY = 4096               # elements whose area is not computed by the loops made for the processor
 
 
 cdef Tensor flat(Tensor x):
@@ -138,7 +143,7 @@ def isin(elements, test_elements, *, bint assume_unique=False, bint invert=False
     a = own(contiguous_of(own(converted(a, dtype))))
     b = flat(own(converted(b, dtype)))
     if b.layout.numel > 1:
-        b = sorted_values(b)
+        b = sorted_values(b, None)
     out = own(tensor_new(a.layout, BOOL))
     tensors[0], tensors[1], tensors[2] = <PyObject*> out, <PyObject*> a, <PyObject*> b
     run_routine(AMONG, tensors, 1, &inverted)
@@ -172,10 +177,9 @@ cdef object distinct(object input, bint inverse, bint counts, object dim, bint o
         return unique_slices(x.detach(), dim, inverse, counts, ordered, name)
     a, n = flat(x), x.layout.numel
     if ordered and inverse:
-        made = sort(a)
-        a, order = made[0], made[1]
-    elif ordered:
-        a = sorted_values(a)
+        order = vector(n, INT64)
+    if ordered:
+        a = sorted_values(a, order)
     values = a if ordered else vector(n, x.dtype_)
     if counts:
         starts = vector(n + 1, INT64)
@@ -205,21 +209,62 @@ cdef object distinct(object input, bint inverse, bint counts, object dim, bint o
 
 # ---- neighbours
 
-def neighbours(given, dim, bint adds, Py_ssize_t most=0x7FFFFFFFFFFFFFFF):
-    """The row itself: each element but the first along an axis plus, or minus, the one before it; of bools: whether they differ. None of
-    what is no tensor, has no or more than `most` elements or no floats to be added."""
+def area_row(given, points, dim, step, bint cumulative):
+    """The row itself: the areas under a few floats along an axis, at points or at distances of a number; None of anything else."""
+    cdef Tensor y, x, out
+    cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t ints[2]
-    cdef int axis, opcode
+    cdef PyObject* tensors[3]
+    cdef double distance = 0
+    cdef int axis, i, n
+    if not isinstance(given, Tensor) or (points is None) == (step is None) and points is not None:
+        return None
+    y = given
+    n, axis = y.layout.ndim, axis_of(dim, y.layout.ndim, "trapezoid")
+    if n == 0 or not 0 < y.layout.numel <= MANY or y.dtype_ > FLOAT64:
+        return None
+    tensors[1], tensors[2] = <PyObject*> y, NULL
+    if isinstance(points, Tensor):
+        x = points
+        if x.dtype_ != y.dtype_:
+            return None
+        if x.layout.ndim == 1 and n > 1 and x.layout.dims[0] == y.layout.dims[axis]:
+            for i in range(n):
+                shape[i] = 1
+            shape[axis] = x.layout.dims[0]
+            x = expanded(reshape_to(x, n, shape), n, y.layout.dims)
+        if not same_shape(x.layout, y.layout):
+            return None
+        tensors[2] = <PyObject*> x
+    elif points is None and (step is None or type(step) is float or type(step) is int):
+        distance = 1 if step is None else step
+    else:
+        return None
+    ints[0], ints[1] = axis, cumulative
+    for i in range(n):
+        if i != axis or cumulative:
+            shape[i - (i > axis and not cumulative)] = y.layout.dims[i] - (i == axis)
+    out = made(n - (not cumulative), shape, y.dtype_)
+    tensors[0] = <PyObject*> out
+    run_routine(AREA, tensors, 2, ints, 1, &distance)
+    if any_wants_grad(2, tensors + 1):
+        attrs = (axis, bool(cumulative)) if tensors[2] != NULL else (axis, distance, bool(cumulative))
+        record(AREA_ROW if tensors[2] == NULL else AREA_AT, <PyObject*> out, 1 + (tensors[2] != NULL), tensors + 1, <PyObject*> attrs, NULL)
+    return out
+
+
+def neighbours(given, dim):
+    """The row itself: each element but the first along an axis minus the one before it; of bools: whether they differ. None of what is no
+    tensor or has no elements."""
+    cdef Py_ssize_t along
     cdef Tensor x
     if not isinstance(given, Tensor):
         return None
-    x = given
-    axis, opcode = axis_of(dim, x.layout.ndim, "trapezoid" if adds else "diff"), ADD if adds else NE if x.dtype_ == BOOL else SUB
-    if x.layout.ndim == 0 or not 0 < x.layout.numel <= most or adds and x.dtype_ > FLOAT64:
+    x, along = given, axis_of(dim, given.ndim, "diff")
+    if x.layout.ndim == 0 or x.layout.numel == 0:
         return None
-    later, earlier = all_but_one(x, axis, True), all_but_one(x, axis, False)
-    ints[0], ints[1] = axis, adds
-    return made_of(x, own(operators.binary(opcode, <PyObject*> later, <PyObject*> earlier)), NEIGHBOURS, 2, ints)
+    later, earlier = all_but_one(x, along, True), all_but_one(x, along, False)
+    return made_of(x, own(operators.binary(NE if x.dtype_ == BOOL else SUB, <PyObject*> later, <PyObject*> earlier)), NEIGHBOURS, 1, &along)
 
 
 cdef Tensor all_but_one(Tensor x, Py_ssize_t axis, bint later):
@@ -240,7 +285,7 @@ cdef int neighbours_backward(Node node, PyObject** grads, PyObject** result) exc
     cdef Tensor out = zeros_of(full.ndim, full.dims, g.dtype_), part
     copy_into(all_but_one(out, ints[0], True), g)
     part = all_but_one(out, ints[0], False)
-    own(operators.inplace(ADD if ints[1] else SUB, <PyObject*> part, <PyObject*> g))
+    own(operators.inplace(SUB, <PyObject*> part, <PyObject*> g))
     Py_INCREF(out)
     result[0] = <PyObject*> out
     return 0

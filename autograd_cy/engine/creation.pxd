@@ -4,8 +4,8 @@ from autograd_cy.engine.tensor cimport Tensor
 
 # What `outside` tells a capture before it calls the function; a NumPy array for such functions.
 cdef int tell(object function, list inputs, list outputs) except -1
-cdef object memory_of(Tensor t)
+cpdef object array_of(Tensor t)
 cdef Tensor allocate(object shape, int dtype, str name)
-cdef object sizes_of(tuple size)
-cdef object finish(Tensor t, object requires_grad)
+cdef object sizes_of(tuple sizes, object size)
+cdef object finish(Tensor t, object requires_grad, object device=*)
 cdef int code_of(object dtype, int otherwise) except -2

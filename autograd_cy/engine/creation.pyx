@@ -1,6 +1,7 @@
 # Making tensors: from numbers, lists, arrays and memory; filled. And giving them back to NumPy and Python.
 #
 # Relies on array, operands, shape. random.pyx and everything that makes tensors by name rely on it.
+# Slightly above 500 lines, as filled tensors, constants and those of data end in the same few functions.
 
 import math
 
@@ -15,7 +16,7 @@ from autograd_cy.array.layout cimport (
     Layout, broadcast_strides, layout_contiguous, layout_decref, layout_dense_like, layout_strided, strides_of,
 )
 from autograd_cy.array.storage cimport Storage, storage_foreign
-from autograd_cy.engine.arguments cimport integer, need_tensor, read_shape
+from autograd_cy.engine.arguments cimport integer, need_tensor, on_cpu, read_shape
 from autograd_cy.engine.node cimport SAVED_FLOAT, SAVED_INT
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, copy_into, default_dtype, write_number
@@ -47,13 +48,9 @@ cdef int tell(object function, list inputs, list outputs) except -1:
     return 0
 
 
-cdef object memory_of(Tensor t):
-    return np.asarray(own_buffer(t))
-
-
-def array_of(Tensor t):
+cpdef object array_of(Tensor t):
     """A NumPy array on the tensor's memory for the functions given to `outside`, of which a capture knows: no value escapes."""
-    return memory_of(t)
+    return np.asarray(own_buffer(t))
 
 
 def write(Tensor t, values):
@@ -71,7 +68,8 @@ def capturing():
     return bool(recording())
 
 
-cdef object finish(Tensor t, object requires_grad):
+cdef object finish(Tensor t, object requires_grad, object device=None):
+    on_cpu(device)
     if requires_grad:
         t.requires_grad = True
     return t
@@ -90,10 +88,13 @@ cdef Tensor allocate(object shape, int dtype, str name):
         layout_decref(layout)
 
 
-cdef object sizes_of(tuple size):
-    if len(size) == 1 and not hasattr(size[0], "__index__"):
-        return size[0]
-    return size
+cdef object sizes_of(tuple sizes, object size):
+    """Of zeros(2, 3), zeros((2, 3)) and zeros(size=(2, 3))."""
+    if size is not None and not sizes:
+        return size
+    if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
+        return sizes[0]
+    return sizes
 
 
 # ---- from data
@@ -242,6 +243,7 @@ def tensor(data, *, dtype=None, requires_grad=False, device=None):
     """
     cdef int code
     cdef Tensor out
+    on_cpu(device)
     if isinstance(data, Tensor):
         out = clone(detach(data))
         return finish(convert(out, dtype) if dtype is not None else out, requires_grad)
@@ -321,6 +323,7 @@ cdef object number_of(object value, int dtype):
 
 def as_tensor(data, dtype=None, device=None):
     """As tensor(), but tensors of the right dtype are returned as they are and NumPy arrays are shared where possible."""
+    on_cpu(device)
     if isinstance(data, Tensor):
         return data if dtype is None else convert(data, dtype)
     if isinstance(data, np.ndarray) and data.dtype.name in NUMPY_NAMES and (dtype is None or as_dtype(dtype) is as_dtype(data.dtype.name)) \
@@ -330,10 +333,10 @@ def as_tensor(data, dtype=None, device=None):
     return tensor(data, dtype=dtype)
 
 
-def asarray(data, *, dtype=None, copy=None, requires_grad=False):
+def asarray(data, *, dtype=None, copy=None, requires_grad=False, device=None):
     """As as_tensor; copy=True always copies."""
     out = tensor(data, dtype=dtype) if copy else as_tensor(data, dtype=dtype)
-    return finish(out, requires_grad)
+    return finish(out, requires_grad, device)
 
 
 # ---- to NumPy and Python
@@ -370,21 +373,21 @@ cdef Tensor fill(Tensor t, object value):
     return t
 
 
-def empty(*size, dtype=None, requires_grad=False, device=None):
+def empty(*sizes, size=None, dtype=None, requires_grad=False, device=None):
     """A tensor whose values are not set."""
-    return finish(allocate(sizes_of(size), code_of(dtype, default_dtype()), "empty"), requires_grad)
+    return finish(allocate(sizes_of(sizes, size), code_of(dtype, default_dtype()), "empty"), requires_grad, device)
 
 
-def zeros(*size, dtype=None, requires_grad=False, device=None):
+def zeros(*sizes, size=None, dtype=None, requires_grad=False, device=None):
     """A tensor of zeros."""
-    cdef Tensor t = allocate(sizes_of(size), code_of(dtype, default_dtype()), "zeros")
+    cdef Tensor t = allocate(sizes_of(sizes, size), code_of(dtype, default_dtype()), "zeros")
     memset(t.data, 0, t.layout.numel * itemsize_of(t.dtype_))
-    return finish(t, requires_grad)
+    return finish(t, requires_grad, device)
 
 
-def ones(*size, dtype=None, requires_grad=False, device=None):
+def ones(*sizes, size=None, dtype=None, requires_grad=False, device=None):
     """A tensor of ones."""
-    return finish(fill(allocate(sizes_of(size), code_of(dtype, default_dtype()), "ones"), 1), requires_grad)
+    return finish(fill(allocate(sizes_of(sizes, size), code_of(dtype, default_dtype()), "ones"), 1), requires_grad, device)
 
 
 def full(size, fill_value, *, dtype=None, requires_grad=False, device=None):
@@ -394,7 +397,7 @@ def full(size, fill_value, *, dtype=None, requires_grad=False, device=None):
     cdef int code = code_of(dtype, BOOL if isinstance(fill_value, (bool, np.bool_)) else
                             INT64 if isinstance(fill_value, (int, np.integer)) else default_dtype())
     size = (size,) if isinstance(size, int) else size
-    return finish(fill(allocate(size, code, "full"), fill_value), requires_grad)
+    return finish(fill(allocate(size, code, "full"), fill_value), requires_grad, device)
 
 
 def zeros_code(shape, int dtype):
@@ -419,27 +422,27 @@ cdef Tensor allocate_like(object x, object dtype, str name):
         layout_decref(layout)
 
 
-def empty_like(input, *, dtype=None, requires_grad=False):
+def empty_like(input, *, dtype=None, requires_grad=False, device=None, memory_format=None):
     """As empty, with the shape and dtype of `input`."""
-    return finish(allocate_like(input, dtype, "empty_like"), requires_grad)
+    return finish(allocate_like(input, dtype, "empty_like"), requires_grad, device)
 
 
-def zeros_like(input, *, dtype=None, requires_grad=False):
+def zeros_like(input, *, dtype=None, requires_grad=False, device=None, memory_format=None):
     """As zeros, with the shape and dtype of `input`."""
-    return finish(fill(allocate_like(input, dtype, "zeros_like"), 0), requires_grad)
+    return finish(fill(allocate_like(input, dtype, "zeros_like"), 0), requires_grad, device)
 
 
-def ones_like(input, *, dtype=None, requires_grad=False):
+def ones_like(input, *, dtype=None, requires_grad=False, device=None, memory_format=None):
     """As ones, with the shape and dtype of `input`."""
-    return finish(fill(allocate_like(input, dtype, "ones_like"), 1), requires_grad)
+    return finish(fill(allocate_like(input, dtype, "ones_like"), 1), requires_grad, device)
 
 
-def full_like(input, fill_value, *, dtype=None, requires_grad=False):
+def full_like(input, fill_value, *, dtype=None, requires_grad=False, device=None, memory_format=None):
     """As full, with the shape and dtype of `input`."""
-    return finish(fill(allocate_like(input, dtype, "full_like"), fill_value), requires_grad)
+    return finish(fill(allocate_like(input, dtype, "full_like"), fill_value), requires_grad, device)
 
 
-def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=None):
+def arange(start=None, end=None, step=1, *, dtype=None, requires_grad=False, device=None):
     """start, start + step, ... below end: ceil((end - start) / step) values; arange(n) counts from 0.
 
     int64 for integers, else float32, by default. Raises ValueError where the step is 0 or leads away from the end.
@@ -449,7 +452,10 @@ def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=N
     cdef long long first, by
     cdef double number, distance
     if end is None:
-        start, end = 0, start
+        start, end = None, start
+    if end is None:
+        raise TypeError("arange: end is required")
+    start = 0 if start is None else start
     cdef bint integers = type(start) is int and type(end) is int and type(step) is int
     if not integers:
         start, end, step = [v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step)]
@@ -471,7 +477,7 @@ def arange(start, end=None, step=1, *, dtype=None, requires_grad=False, device=N
         number, distance = start, step
         for i in range(made.layout.numel):
             (<double*> made.data)[i] = number + i * distance
-    return finish(constant(made, code_of(dtype, INT64 if integers else default_dtype())), requires_grad)
+    return finish(constant(made, code_of(dtype, INT64 if integers else default_dtype())), requires_grad, device)
 
 
 def linspace(start, end, steps, *, dtype=None, requires_grad=False, device=None):
@@ -483,7 +489,7 @@ def linspace(start, end, steps, *, dtype=None, requires_grad=False, device=None)
     cdef Py_ssize_t i, n = made.layout.numel
     for i in range(n):
         (<double*> made.data)[i] = first if i == 0 else last if i == n - 1 else i * ((last - first) / (n - 1)) + first
-    return finish(constant(made, code_of(dtype, default_dtype())), requires_grad)
+    return finish(constant(made, code_of(dtype, default_dtype())), requires_grad, device)
 
 
 def eye(n, m=None, *, dtype=None, requires_grad=False, device=None):
@@ -497,4 +503,4 @@ def eye(n, m=None, *, dtype=None, requires_grad=False, device=None):
     memset(made.data, 0, made.layout.numel)
     for i in range(min(made.layout.dims[0], made.layout.dims[1])):
         made.data[i * (made.layout.dims[1] + 1)] = 1
-    return finish(constant(made, code_of(dtype, default_dtype())), requires_grad)
+    return finish(constant(made, code_of(dtype, default_dtype())), requires_grad, device)

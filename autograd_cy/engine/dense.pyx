@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.string cimport memcpy
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT32, INT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT32, INT64, MAX_NDIM, UINT8, itemsize_of
 from autograd_cy.array.layout cimport (
     DENSE, Layout, broadcast_strides, layout_decref, layout_dense_like, layout_incref, layout_scalar, strides_of,
 )
@@ -56,7 +56,7 @@ cdef bint lay_out_number(Dense* d, int i, PyObject* o) noexcept:
     cdef Operand_* given = &d.given[i]
     cdef double element
     cdef int kind = plain_number(o, &given.number)
-    if kind < 0 or d.dtype == BOOL or d.dtype > FLOAT64 and kind != SAVED_INT:
+    if kind < 0 or d.dtype == BOOL or d.dtype > FLOAT64 and kind != SAVED_INT or d.dtype == UINT8 and given.number < 0:
         return False
     given.tensor, given.kind, given.integer = NULL, kind, <long long> given.number if kind == SAVED_INT else 0
     write_number(given, d.dtype, <char*> &element)

@@ -64,3 +64,19 @@ def set_float32_matmul_precision(precision):
     """Accepted: products of float32 are computed in float32, the "highest" precision. Raises RuntimeError for unknown names."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium', got {precision!r}")
+
+
+def set_flush_denormal(mode):
+    """Returns False: subnormal numbers remain what they are."""
+    return False
+
+
+def get_num_interop_threads():
+    """1: operations run one after another."""
+    return 1
+
+
+def set_num_interop_threads(n):
+    """Accepted: operations run one after another, whatever the number. Raises RuntimeError for less than 1."""
+    if n < 1:
+        raise RuntimeError(f"set_num_interop_threads: expected a positive number of threads, got {n}")

@@ -27,12 +27,14 @@ from autograd_cy.engine.reduce import sum as sum_over
 cdef int CDIST = row_number("cdist"), PDIST = row_number("pdist"), COV = row_number("cov")
 cdef int NORMALIZE = row_number("normalize"), MAXIMUM = row_number("maximum"), SQRT = row_number("sqrt"), GT = row_number("gt")
 cdef int DISTANCES = routine_of("distances.distances"), DISTANCES_BACK = routine_of("distances.back")
+cdef int COVARIANCE = routine_of("distances.covariance")
 
 
 # ---- distances
 
 cdef enum:
-    MANY_ROWS = 25                 # rows from which Euclidean distances are made from a matrix product
+    MANY_ROWS = 25                 # rows from which Euclidean distances and covariances are made from a matrix product
+    FEW_NUMBERS = 512              # as in kernels/distances
 
 
 def cdist_row(a, b, double p, bint anyway):
@@ -121,7 +123,10 @@ cdef object combined_by(int opcode, object a, object b):
 def cov_row(given, double correction, bint unit):
     """The row itself, of a matrix of floats, None for anything else: divided by the number of columns less the correction; or, unit, of
     rows of length 1."""
-    cdef PyObject* inputs[1]
+    cdef PyObject* inputs[2]
+    cdef Py_ssize_t shape[2]
+    cdef Py_ssize_t as_unit
+    cdef double freedom
     cdef Tensor x
     cdef Tensor a
     if not isinstance(given, Tensor):
@@ -129,14 +134,21 @@ def cov_row(given, double correction, bint unit):
     x = given
     if x.layout.ndim != 2 or x.dtype_ > FLOAT64:
         return None
-    layout_incref(x.layout)
-    a = own(tensor_alias(x, x.layout, x.data))
     freedom = max(<double> x.layout.dims[1] - correction, 0.)
-    a = combined_by(SUB, a, own(reduced(REDUCE_MEAN, a, (1,), True, 0)))
-    if unit:
-        a = combined_by(DIV, a, own(reduced(REDUCE_NORM, a, (1,), True, 2)))
-    out = matmul_recorded(a, transposed(a, 0, 1))
-    out = clamp_(out, -1, 1) if unit else combined_by(DIV, out, freedom)
+    if x.layout.numel <= FEW_NUMBERS and x.layout.dims[0] <= MANY_ROWS:
+        a = own(contiguous_of(x))
+        shape[0] = shape[1] = x.layout.dims[0]
+        out = made(2, shape, x.dtype_)
+        inputs[0], inputs[1], as_unit = <PyObject*> out, <PyObject*> a, unit
+        run_routine(COVARIANCE, inputs, 1, &as_unit, 1, &freedom)
+    else:
+        layout_incref(x.layout)
+        a = own(tensor_alias(x, x.layout, x.data))
+        a = combined_by(SUB, a, own(reduced(REDUCE_MEAN, a, (1,), True, 0)))
+        if unit:
+            a = combined_by(DIV, a, own(reduced(REDUCE_NORM, a, (1,), True, 2)))
+        out = matmul_recorded(a, transposed(a, 0, 1))
+        out = clamp_(out, -1, 1) if unit else combined_by(DIV, out, freedom)
     inputs[0] = <PyObject*> x
     if any_wants_grad(1, inputs):
         attrs = (freedom, unit)

@@ -31,6 +31,7 @@ from autograd_cy.array.errors import worded
 import functools
 import inspect
 
+from autograd_cy.engine.closures import made_inside, tensors_in
 from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.hooks import packed_value, unpacked_value
 
@@ -498,33 +499,6 @@ cdef object refuse_second(FunctionCtx ctx, object found):
 
 # ---- custom_op
 
-cdef int find_tensors(object held, dict found, int depth) except -1:
-    if isinstance(held, Tensor):
-        found[id(held)] = held
-    elif depth and isinstance(held, (list, tuple)):
-        for part in held:
-            find_tensors(part, found, depth - 1)
-    elif depth and isinstance(held, dict):
-        for part in (<dict> held).values():
-            find_tensors(part, found, depth - 1)
-    return 0
-
-
-cdef dict tensors_in(object function):
-    """The tensors in a function's variables, by id; in lists, tuples and dicts, too."""
-    cdef dict found = {}
-    while isinstance(function, functools.partial):
-        find_tensors((function.args, function.keywords), found, 3)
-        function = function.func
-    for cell in getattr(function, "__closure__", None) or ():
-        try:
-            find_tensors(cell.cell_contents, found, 3)
-        except ValueError:
-            continue
-    find_tensors((getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)), found, 3)
-    return found
-
-
 cdef Tensor inner_argument(Tensor t):
     """An argument as the function may keep it: what is done in place to the caller's tensor does not change this one's history."""
     cdef Tensor made
@@ -626,19 +600,6 @@ cdef object call_custom(object function, str name, tuple args, dict kwargs):
         if t.dtype_ <= FLOAT64 and not t.needs_grad and not among(t, args) and not among(t, results):
             ctx.linked.append((-1, t))
     return outs[0] if single else tuple(outs)
-
-
-cdef dict made_inside(object function, object backward, dict held):
-    """Those of the tensors that backward holds that are variables of the function's own, not from around it."""
-    cdef dict found = dict(held)
-    outer = getattr(function, "__closure__", None) or ()
-    for cell in getattr(backward, "__closure__", None) or ():
-        if any([cell is known for known in outer]):
-            around = {}
-            find_tensors(cell.cell_contents, around, 3)
-            for key in around:
-                found.pop(key, None)
-    return found
 
 
 def custom_op(function):

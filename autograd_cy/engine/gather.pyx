@@ -8,7 +8,6 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.math cimport INFINITY
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT32, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
@@ -20,11 +19,11 @@ from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_into, copy_of, number_tensor, set_to_zero
+from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, save_tensor, set_edge, unpack, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.shape cimport narrowed, reshape_to
-from autograd_cy.engine.tensor cimport DIV, FLOOR_DIVIDE, Tensor, operators, tensor_alias, tensor_new
+from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.gradients import rule_gradient
@@ -33,7 +32,7 @@ from autograd_cy.engine.shape import expand, reshape
 cdef int GATHER = row_number("gather"), PUT = row_number("put"), EMBEDDING = row_number("embedding")
 cdef int SCATTER = row_number("scatter"), SCATTER_ADD = row_number("scatter_add"), SCATTER_REDUCE = row_number("scatter_reduce")
 cdef int GATHER_ROUTINE = routine_of("moving.gather"), SCATTER_ROUTINE = routine_of("moving.scatter")
-cdef int WINNERS_ROUTINE = routine_of("moving.winners")
+cdef int WINNERS_ROUTINE = routine_of("moving.winners"), REDUCE_ROUTINE = routine_of("moving.reduce")
 
 cdef enum:                    # Kind in kernels/moving
     REPLACES = 0
@@ -118,12 +117,12 @@ cdef object gathered(Tensor x, Tensor places, int axis, PyObject* index):
     return out
 
 
-def gather(x, dim, index):
-    """x[..., index[..., i, ...], ...] along dim: the shape of `index`. Duplicates add up in the gradient.
+def gather(input, dim, index):
+    """input[..., index[..., i, ...], ...] along dim: the shape of `index`. Duplicates add up in the gradient.
 
     Raises IndexError for indices out of range, ValueError where shapes, TypeError where dtypes do not fit.
     """
-    cdef Tensor t = need_tensor(x, "gather")
+    cdef Tensor t = need_tensor(input, "gather")
     cdef int axis = axis_of(dim, t.layout.ndim, "gather")
     cdef Tensor places = checked_places(t, index, axis, "gather")
     return gathered(t, places, axis, <PyObject*> places)
@@ -433,9 +432,8 @@ def one_hot(tensor, Py_ssize_t num_classes=-1):
     try:
         combine(out, places, number_like(out, 1, places.layout, "one_hot"), n, REPLACES)
     except IndexError:                            # what is no class; in a replay it stays this error
-        if index.amin().item() < 0:
-            raise RuntimeError(f"Class values must be non-negative, got {index.amin().item()}") from None
-        raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {index.amax().item()}") from None
+        from autograd_cy.engine.indexing import wrong_class
+        raise wrong_class(index, num_classes) from None
     return out
 
 
@@ -474,42 +472,20 @@ def scatter_winners(Tensor index, shape, int dim):
 cdef dict KINDS = {"sum": ADDS, "mean": ADDS, "prod": 2, "amax": 3, "amin": 4}
 
 
-cdef Tensor hits(Tensor x, Tensor index, int dim, bint include_self):
-    """How many elements are combined at each place; 1 where there are none."""
-    cdef Tensor count = own(tensor_new(x.layout, x.dtype_))
-    copy_into(count, own(number_tensor(1, x.dtype_)))
-    if not include_self:
-        combine(count, index, number_like(x, 0, index.layout, "scatter_reduce"), dim, REPLACES)
-    combine(count, index, number_like(x, 1, index.layout, "scatter_reduce"), dim, ADDS)
-    return count
-
-
-def reduced_row(Tensor x, Tensor index, Tensor v, str kind, int dim, bint include_self):
-    """x combined with v at index along dim by a product, mean, maximum or minimum; include_self: with what is there."""
-    cdef Tensor out = copied(x), count
+cpdef object reduced_row(Tensor x, Tensor index, Tensor v, str kind, int dim, bint include_self):
+    """x combined with v at index along dim by a sum, product, mean, maximum or minimum; include_self: with what is there."""
+    cdef Tensor out = copied(x), o = with_dims(out), source = with_dims(v), places = with_dims(index)
     cdef PyObject* inputs[3]
-    cdef bint mean = kind == "mean"
-    if not include_self:
-        start = 0 if mean else 1 if kind == "prod" else lowest(x) if kind == "amax" else highest(x)
-        combine(out, index, number_like(x, start, index.layout, "scatter_reduce"), dim, REPLACES)
-    combine(out, index, v, dim, KINDS[kind])
-    if mean:
-        count = hits(out, index, dim, include_self)
-        out = own(operators.binary(DIV if x.dtype_ <= FLOAT64 else FLOOR_DIVIDE, <PyObject*> out, <PyObject*> count))
+    cdef Py_ssize_t ints[4]
+    ints[0], ints[1], ints[2], ints[3] = dim, KINDS[kind], include_self, kind == "mean"
+    inputs[0], inputs[1], inputs[2] = <PyObject*> o, <PyObject*> source, <PyObject*> places
+    if places.layout.numel:
+        run_routine(REDUCE_ROUTINE, inputs, 4, ints)
     inputs[0], inputs[1], inputs[2] = <PyObject*> x, <PyObject*> index, <PyObject*> v
     if x.dtype_ <= FLOAT64 and (wants_grad(x) or wants_grad(v)) and grad_enabled():
         attrs = (kind, dim, include_self)
         record(SCATTER_REDUCE, <PyObject*> out, 3, inputs, <PyObject*> attrs, NULL)
     return out
-
-
-cdef object lowest(Tensor x):
-    return -INFINITY if x.dtype_ <= FLOAT64 else -(1 << 63) if x.dtype_ == INT64 else -(1 << 31) if x.dtype_ == INT32 else 0
-
-
-cdef object highest(Tensor x):
-    return (INFINITY if x.dtype_ <= FLOAT64 else (1 << 63) - 1 if x.dtype_ == INT64 else (1 << 31) - 1 if x.dtype_ == INT32
-            else 255 if x.dtype.name == "uint8" else True)
 
 
 def scatter_reduce(input, dim, index, src, str reduce, *, bint include_self=True):
@@ -524,19 +500,16 @@ def scatter_reduce(input, dim, index, src, str reduce, *, bint include_self=True
     cdef Tensor v = source_for(t, need_tensor(src, "scatter_reduce"), places, "scatter_reduce")
     if reduce not in KINDS:
         raise worded(RuntimeError, "scatter_reduce: reduce must be sum, prod, mean, amax or amin, got {!r}", reduce)
-    if reduce != "sum":
-        return reduced_row(t, places, v, reduce, axis, include_self)
-    return scattered(t if include_self else scatter(t, dim, places, 0), places, v, axis, ADDS, False, "scatter_reduce")
-
-
-def mean_counts(Tensor x, Tensor index, int dim, bint include_self):
-    """For rules: how many elements each mean of scatter_reduce is of."""
-    return hits(own(contiguous_of(x)), index, dim, include_self)
+    if reduce == "sum" and include_self:
+        return scattered(t, places, v, axis, ADDS, False, "scatter_reduce")
+    return reduced_row(t, places, v, reduce, axis, include_self)
 
 
 # ---- whole slices: an index of one dimension
 
-cdef object any_index(object input, object dim, object index, object source, int kind, bint inplace, str name):
+cpdef object any_index(object input, object dim, object index, object source, int kind, bint inplace, str name, str reduce=None,
+                       bint include_self=True):
+    """index_add, index_copy; or, with reduce, index_reduce."""
     cdef Tensor t = need_tensor(input, name)
     cdef int axis = axis_of(dim, t.layout.ndim, name)
     cdef Tensor places = places_along(t, index, axis, name)
@@ -548,6 +521,8 @@ cdef object any_index(object input, object dim, object index, object source, int
     if not same_shape(v.layout, places.layout):
         raise worded(ShapeError, "{}: a source of shape {.shape} does not fit the input's shape {.shape} with {} indices for dim {}",
                                  name, v, t, places.shape[axis:axis + 1], axis)
+    if reduce is not None:
+        return reduced_row(t, places, v, reduce, axis, include_self)
     return scattered(t, places, v, axis, kind, inplace, name)
 
 

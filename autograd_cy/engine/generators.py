@@ -10,7 +10,7 @@ import numpy as np
 
 from ..array.dtypes import as_dtype, int64
 from ..array.errors import ArgumentError
-from .arguments import need_tensor
+from .arguments import need_tensor, on_cpu
 from .creation import escapes, outside, write
 from .random import bernoulli as bernoulli
 from .random import draw, rand, randn
@@ -21,7 +21,8 @@ class Generator:
     """A source of random numbers over NumPy's bit generator; `manual_seed` makes its numbers repeatable."""
 
     def __init__(self, seed=None, device="cpu"):
-        self.manual_seed(None if isinstance(seed, str) else seed)       # torch.Generator("cpu"): the device comes first there
+        on_cpu(seed if isinstance(seed, str) else device)               # torch.Generator("cpu"): the device comes first there
+        self.manual_seed(None if isinstance(seed, str) else seed)
 
     def manual_seed(self, seed):
         """Start the sequence that belongs to `seed` (an integer; None: an unpredictable one)."""
@@ -106,19 +107,19 @@ def again(name, generator, p, scale):
     return lambda _inputs, outputs: draw(outputs[0], name, generator, p, scale, False)
 
 
-def rand_like(input, *, dtype=None, requires_grad=False):
+def rand_like(input, *, dtype=None, requires_grad=False, device=None, memory_format=None):
     """As rand, with the shape and dtype of `input`."""
     need_tensor(input, "rand_like")
-    return rand(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return rand(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
 
 
-def randn_like(input, *, dtype=None, requires_grad=False):
+def randn_like(input, *, dtype=None, requires_grad=False, device=None, memory_format=None):
     """As randn, with the shape and dtype of `input`."""
     need_tensor(input, "randn_like")
-    return randn(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return randn(input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
 
 
-def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_grad=False):
+def randint(low=0, high=None, size=None, *, generator=None, dtype=None, requires_grad=False, device=None):
     """Random integers from [low, high) (or [0, low)), int64 by default."""
     if size is None and high is not None and not isinstance(high, int):
         low, high, size = 0, low, high
@@ -126,21 +127,23 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, requires_g
         low, high = 0, low
     if size is None:
         raise TypeError("randint: size is required")
+    on_cpu(device)
     if low >= high:
         raise ArgumentError(f"randint: low {low} must be below high {high}")
     out = _filled(_integers(tuple(size), dtype, "randint"), generator, "integers", low, high)
     return out.requires_grad_() if requires_grad else out
 
 
-def randperm(n, *, generator=None, dtype=None):
+def randperm(n, *, generator=None, dtype=None, requires_grad=False, device=None):
     """A random permutation of 0 ... n - 1 (int64)."""
     if not hasattr(n, "__index__"):
         raise TypeError(f"randperm: expected an integer n, got {type(n).__name__}")
     if n < 0:
         raise ArgumentError(f"randperm: n must be at least 0, got {n}")
+    on_cpu(device)
     out = _integers((n,), dtype, "randperm")
     outside(lambda _inputs, outputs: write(outputs[0], source(generator).permutation(outputs[0].shape[0])), [], [out])
-    return out
+    return out.requires_grad_() if requires_grad else out
 
 
 def _integers(size, dtype, name):

@@ -9,18 +9,21 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, MAX_NDIM, itemsize_of
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand,
-    layout_permute, layout_strided, same_shape, shape_tuple, strides_of,
+    CONTIGUOUS, OVERLAPPING, Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, shape_tuple, strides_of,
 )
 from autograd_cy.engine.arguments cimport need_tensor, read_shape
+from autograd_cy.engine.dispatch cimport elementwise
 from autograd_cy.engine.gradients cimport backwards
-from autograd_cy.engine.index_parts cimport A_MASK, Choice, block_of, column, items_of, offsets_of, true_places, understand
+from autograd_cy.engine.index_parts cimport (
+    A_MASK, Choice, Plan, block_of, choice_places, chosen, column, copy_like, items_of, offsets_of, overwrite, plan_for, plan_of_places,
+    true_places, understand,
+)
 from autograd_cy.engine.modes cimport grad_enabled
-from autograd_cy.engine.node cimport Node, node_new, remember_line
+from autograd_cy.engine.node cimport NO_REDUCTION, Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, copy_of, number_tensor, set_to_zero
+from autograd_cy.engine.operands cimport as_operand_tensor, contiguous_of, converted, number_tensor, set_to_zero
 from autograd_cy.engine.record cimport any_wants_grad, record, refuse_inplace, rewrite_history, set_edge, set_history, wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport contiguous, copied_as_clone, fill_one, narrowed, reshape_to
@@ -28,111 +31,16 @@ from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape, recording
 
-from autograd_cy.array.errors import ShapeError, worded
+from autograd_cy.array.errors import worded
 from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.gather import scatter_winners
-from autograd_cy.engine.gradients import FUNCTIONS
 from autograd_cy.engine.shape import clone, expand, reshape
 
 cdef int INDEX = row_number("index"), INDEX_BACK = row_number("index_back"), INDEX_FILL = row_number("index_fill")
-cdef int INDEX_PUT = row_number("index_put"), INDEX_ACCUMULATE = row_number("index_accumulate")
+cdef int WHERE = row_number("where"), INDEX_PUT = row_number("index_put"), INDEX_ACCUMULATE = row_number("index_accumulate")
 
 
-cdef extern from "Python.h":
-    Py_ssize_t PY_SSIZE_T_MAX
-
-
-# ---- what is chosen
-
-cdef class Plan:
-    """What an index chooses of a contiguous tensor; private to the operation, so never changed."""
-
-    cdef Tensor offsets
-    cdef Layout* block        # the axes without an array, as they stand at each offset
-    cdef Py_ssize_t start     # of all offsets
-    cdef int position         # how many axes of the block stand before those of the offsets
-    cdef Py_ssize_t unit      # of which all offsets are multiples
-    cdef Py_ssize_t count     # of units: as many as there may be
-
-    def __dealloc__(self):
-        if self.block != NULL:
-            layout_decref(self.block)
-
-
-cdef Plan plan_for(Choice* c, const Py_ssize_t* strides, Tensor offsets, Py_ssize_t start, const Py_ssize_t* block):
-    """The plan for a contiguous tensor, whose strides these are, from its parts."""
-    cdef Plan plan = Plan()
-    cdef Py_ssize_t step
-    cdef int k
-    plan.offsets, plan.start, plan.position, plan.block = offsets, start, c.position, layout_strided(c.ndim, c.shape, block)
-    plan.unit, plan.count = PY_SSIZE_T_MAX, 0
-    for k in range(c.arrays):
-        if c.at[k] >= 0:
-            step = strides[c.at[k]]
-            plan.unit = min(plan.unit, max(step, 1))
-            plan.count += max(c.size[k] - 1, 0) * step
-    plan.count = plan.count // plan.unit + 1
-    return plan
-
-
-cdef Tensor chosen(Tensor x, Py_ssize_t start, Tensor offsets, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, int position):
-    """The blocks at the offsets, in memory of their own."""
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef Py_ssize_t order[MAX_NDIM]
-    cdef int i, n = offsets.layout.ndim
-    cdef Layout* layout
-    cdef Tensor out
-    for i in range(n + ndim):
-        sizes[i] = offsets.layout.dims[i] if i < n else shape[i - n]
-        order[i] = n + i if i < position else i - position if i < position + n else i
-    layout = layout_contiguous(n + ndim, sizes)
-    out = own(tensor_new(layout, x.dtype_))
-    layout_decref(layout)
-    K.gather(itemsize_of(x.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, ndim, shape, strides,
-             x.data + start * itemsize_of(x.dtype_), out.data)
-    if position and n:                            # from the arrays' axes first to where they stand
-        out = own(tensor_alias(out, layout_permute(out.layout, order), out.data))
-    return out
-
-
-cdef int overwrite(Tensor x, Py_ssize_t start, Tensor offsets, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, int position,
-                   Tensor value, bint adds, str name) except -1:
-    """The blocks at the offsets = value (of their shape or broadcast to it), or += value; no history."""
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef Py_ssize_t order[MAX_NDIM]
-    cdef int i, n = offsets.layout.ndim
-    cdef Layout* layout
-    cdef Tensor source = own(converted(value, x.dtype_))
-    for i in range(n + ndim):
-        sizes[i] = shape[i] if i < position else offsets.layout.dims[i - position] if i < position + n else shape[i - n]
-        order[i] = position + i if i < n else i - n if i < n + position else i
-    layout = layout_expand(value.layout, n + ndim, sizes)
-    if layout == NULL:
-        raise worded(ShapeError, "{}: a value of shape {.shape} does not broadcast to the chosen elements' shape {}",
-                                 name, value, tuple([sizes[i] for i in range(n + ndim)]))
-    if source is not value:
-        layout_decref(layout)
-        layout = layout_expand(source.layout, n + ndim, sizes)
-    source = own(tensor_alias(source, layout, source.data))
-    if position and n:
-        source = own(tensor_alias(source, layout_permute(layout, order), source.data))
-    source = own(copy_like(source) if source.storage == x.storage else contiguous_of(source))
-    if adds:
-        K.scatter_add(x.dtype_, offsets.layout.numel, <const Py_ssize_t*> offsets.data, ndim, shape, strides, source.data,
-                      x.data + start * itemsize_of(x.dtype_))
-    else:
-        K.scatter(itemsize_of(x.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, ndim, shape, strides, source.data,
-                  x.data + start * itemsize_of(x.dtype_))
-    return 0
-
-
-cdef PyObject* copy_like(Tensor x) except NULL:
-    """A contiguous copy."""
-    cdef Layout* layout = layout_contiguous_like(x.layout)
-    cdef PyObject* out = copy_of(x, layout)
-    layout_decref(layout)
-    return out
-
+# ---- at an index
 
 cdef Plan choose(Tensor x, object items, Tensor value, bint adds, bint keeps, PyObject** taken, str name):
     """Read x at an index with arrays (value is None: into `taken`) or write to it; the plan, if it is to be kept."""
@@ -222,6 +130,12 @@ cdef int index_backward(Node node, PyObject** grads, PyObject** result) except -
 backwards[INDEX] = index_backward
 
 
+def choices(Tensor x, Py_ssize_t r, bint again):
+    """All choices of r elements of a vector, or, again, with repetition, in order, as rows."""
+    plan = plan_of_places(choice_places(x.layout.dims[0], r, again), x.layout.dims[0])
+    return recorded(INDEX, x, by_plan(x, plan), (plan,))
+
+
 def put_number(Tensor x, Plan plan):
     """x with zeros at the chosen elements."""
     cdef Tensor out = own(copy_like(x))
@@ -244,23 +158,18 @@ cdef PyObject* getitem_any(PyObject* x, PyObject* index_) except NULL:
     cdef Tensor t = <Tensor> x
     cdef bint arrays
     cdef object items = items_of(<object> index_, "index", &arrays)
-    cdef object result = read_at(t, t, items, "index") if arrays else viewed_by(t, items, "index")
+    cdef object result = read_at(t, items, "index") if arrays else viewed_by(t, items, "index")
     Py_INCREF(result)
     return <PyObject*> result
 
 
-cdef object read_at(Tensor t, Tensor memory, object items, str name):
-    """memory[items], where `memory` is t itself, or t in one dimension."""
+cdef object read_at(Tensor t, object items, str name):
+    """t[items]"""
     cdef bint keeps = t.dtype_ <= FLOAT64 and wants_grad(t) and grad_enabled()
     cdef PyObject* taken
-    plan = choose(memory, items, None, False, keeps, &taken, name)
+    plan = choose(t, items, None, False, keeps, &taken, name)
     out = own(taken)
     return recorded(INDEX, t, out, (plan,)) if keeps else out
-
-
-cdef Tensor in_one_dimension(Tensor x):
-    """A contiguous tensor without its shape and history."""
-    return own(tensor_alias(x, layout_contiguous(1, &x.layout.numel), x.data))
 
 
 cdef Tensor without_leading_ones(Tensor v, int ndim):
@@ -270,14 +179,26 @@ cdef Tensor without_leading_ones(Tensor v, int ndim):
     return v
 
 
+cdef object put_where(Tensor t, Tensor mask, Tensor v):
+    cdef PyObject* args[3]
+    if mask.layout.ndim < t.layout.ndim:
+        mask = reshape(mask, (*mask.shape, *[1] * (t.layout.ndim - mask.layout.ndim)))
+    args[0], args[1], args[2] = <PyObject*> mask, <PyObject*> v, <PyObject*> t
+    return own(elementwise(WHERE, 3, args, NULL, NO_REDUCTION))
+
+
 cdef bint fits_mask(Tensor t, object items, Tensor v) except -1:
     """Whether x[mask] = v is also where(mask, v, x), for which nobody needs to count, with the same gradients to the bit."""
-    cdef Tensor mask
+    cdef Layout* mask
+    cdef int i
     if len(items) != 1 or not isinstance(items[0], Tensor) or (<Tensor> items[0]).dtype_ != BOOL or v.dtype_ != t.dtype_:
         return False
-    mask = items[0]
-    return 0 < mask.layout.ndim <= t.layout.ndim and shape_tuple(mask.layout) == t.shape[:mask.layout.ndim] \
-        and v.layout.ndim <= t.layout.ndim - (0 if v.layout.numel == 1 else mask.layout.ndim) and not (wants_grad(v) and grad_enabled())
+    mask = (<Tensor> items[0]).layout
+    for i in range(mask.ndim):
+        if i >= t.layout.ndim or mask.dims[i] != t.layout.dims[i]:
+            return False
+    return mask.ndim and v.layout.ndim + (0 if v.layout.numel == 1 else mask.ndim) <= t.layout.ndim \
+        and not (wants_grad(v) and grad_enabled())
 
 
 cdef int setitem(PyObject* x, PyObject* index_, PyObject* value) except -1:
@@ -305,10 +226,10 @@ cdef int assign(Tensor t, object index, object value, bint adds, str name) excep
             copy_(view, v)
         return 0
     refuse_overlap(t, name)
-    if recording() and not adds and fits_mask(t, items, v):
-        t.copy_(FUNCTIONS["where"](reshape(items[0], (*items[0].shape, *[1] * (t.layout.ndim - items[0].ndim))), v, t))
+    if not adds and (recording() or v.layout.numel == 1) and fits_mask(t, items, v):
+        copy_(t, put_where(t, items[0], v))
         return 0
-    return write_at(t, t, items, v, adds, name)
+    return write_at(t, items, v, adds, name)
 
 
 cdef int refuse_overlap(Tensor t, str name) except -1:
@@ -317,15 +238,21 @@ cdef int refuse_overlap(Tensor t, str name) except -1:
     return 0
 
 
-cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, str name, Tensor of=None) except -1:
-    """memory[items] = v, or += v, where `memory` is t itself, or t in one dimension; `of`: what t is a new copy of, without its history."""
+cdef int write_at(Tensor t, object items, Tensor v, bint adds, str name, Tensor of=None) except -1:
+    """t[items] = v, or += v; `of`: what t is a new copy of, without its history."""
     cdef Tensor before = t if of is None else of
     cdef bint keeps = (wants_grad(v) or wants_grad(before)) and t.dtype_ <= FLOAT64 and grad_enabled()
-    cdef PyObject* node
-    cdef Plan plan = choose(memory, items, v, adds, keeps, NULL, name)
-    t.storage.version += 1
+    cdef Plan plan = choose(t, items, v, adds, keeps, NULL, name)
     if keeps:
         v = without_leading_ones(v, plan.block.ndim + plan.offsets.layout.ndim)      # its gradient has no place for them
+    return written(t, v, adds, plan, before)
+
+
+cdef int written(Tensor t, Tensor v, bint adds, Plan plan, Tensor before) except -1:
+    """The history of t after it was written to; `before`: t itself, or what it is a new copy of."""
+    cdef PyObject* node
+    t.storage.version += 1
+    if (wants_grad(v) or wants_grad(before)) and t.dtype_ <= FLOAT64 and grad_enabled():
         node = node_new(INDEX_ACCUMULATE if adds else INDEX_PUT, 2, 0)
         set_edge(&(<Node> node).edges[0], before)
         set_edge(&(<Node> node).edges[1], v)
@@ -333,7 +260,7 @@ cdef int write_at(Tensor t, Tensor memory, object items, Tensor v, bint adds, st
         Py_INCREF(attrs)
         (<Node> node).attrs = <PyObject*> attrs
         remember_line(<Node> node)
-        if of is None:
+        if before is t:
             rewrite_history(t, node)
         else:
             set_history(<PyObject*> t, node, 0)
@@ -370,8 +297,10 @@ def index_put(input, indices, values, accumulate=False):
     items = items_of(whole_for_none(indices), "index_put", &arrays)
     if not arrays:
         return index_put_(clone(x), indices, value, adds)
+    if not adds and (<Tensor> value).layout.numel == 1 and fits_mask(x, items, <Tensor> value):
+        return put_where(x, items[0], <Tensor> value)
     out = copied_as_clone(x)
-    write_at(out, out, items, <Tensor> value, adds, "index_put", x)
+    write_at(out, items, <Tensor> value, adds, "index_put", x)
     return out
 
 
@@ -381,31 +310,37 @@ operators.setitem = setitem
 
 # ---- by places in row-major order, by masks
 
-cdef tuple places_of(object index, str name):
+cdef Plan plan_of_index(Tensor t, object index, str name):
+    """Places in row-major order, which may count from the end."""
     cdef Tensor places = need_tensor(index, name)
+    cdef Choice c
+    cdef Py_ssize_t step = 1
     if places.dtype_ <= FLOAT64 or places.dtype_ == BOOL:
         raise worded(RuntimeError, "{}: expected int64 places, got {.dtype}", name, places)
-    return (places,)
+    places = own(contiguous_of(own(converted(places, INT64))))
+    c.arrays, c.array[0], c.at[0], c.size[0], c.places = 1, <PyObject*> places, 0, t.layout.numel, False
+    return plan_of_places(offsets_of(&c, &step, name), t.layout.numel)
 
 
 def take(input, index):
     """The elements at places counted in row-major order: the shape of index. Negative places count from the end."""
     cdef Tensor t = contiguous(need_tensor(input, "take"))
-    return read_at(t, in_one_dimension(t), places_of(index, "take"), "take")
+    plan = plan_of_index(t, index, "take")
+    return recorded(INDEX, t, by_plan(t, plan), (plan,))
 
 
 cdef object put_into(Tensor t, object index, object source, bint adds, str name, Tensor of=None):
     """t, contiguous, with the elements of source; `of`: what t is a new copy of."""
-    cdef Tensor v = need_tensor(source, name), places
-    cdef tuple items = places_of(index, name)
-    places = items[0]
+    cdef Plan plan = plan_of_index(t, index, name)
+    cdef Tensor v = need_tensor(source, name), places = plan.offsets
     if places.layout.numel != v.layout.numel:
         raise worded(RuntimeError, "{}: expected as many places as elements, got shapes {.shape} and {.shape}", name, index, v)
     if v.dtype_ != t.dtype_:
         raise worded(RuntimeError, "{}: expected a source of the input's dtype {.dtype}, got {.dtype}", name, t, v)
     if not same_shape(v.layout, places.layout):
         v = reshape(v, index.shape)
-    write_at(t, in_one_dimension(t), items, v, adds, name, of)
+    write_by_plan(t, plan, v, adds)
+    written(t, v, adds, plan, t if of is None else of)
     return t
 
 
@@ -438,25 +373,35 @@ def masked_select(input, mask):
     if not same_shape(t.layout, m.layout) or t.layout.ndim == 0:
         from autograd_cy.engine.joins import broadcast_tensors
         t, m = broadcast_tensors(*((t, m) if t.layout.ndim or m.layout.ndim else (reshape(t, 1), m)))
-    return read_at(t, t, (m,), "masked_select")
+    return read_at(t, (m,), "masked_select")
 
 
 cdef object masked_into(Tensor t, object mask, object source, str name, Tensor of=None):
     cdef Tensor m = mask_of(mask, name), v = need_tensor(source, name)
+    cdef Plan plan = None
     cdef Py_ssize_t count
     if v.dtype_ != t.dtype_:
         raise worded(RuntimeError, "{}: expected a source of the input's dtype {.dtype}, got {.dtype}", name, t, v)
     if not same_shape(m.layout, t.layout):
         m = expand(m, t.shape)
-    escape(A_MASK)
-    count = K.count_nonzero(BOOL, m.layout.ndim, m.layout.dims, m.data, strides_of(m.layout))
+    if t.layout.flags & m.layout.flags & CONTIGUOUS:
+        plan = plan_of_places(true_places(m, True, A_MASK), t.layout.numel)
+        count = plan.offsets.layout.numel
+    else:
+        escape(A_MASK)
+        count = K.count_nonzero(BOOL, m.layout.ndim, m.layout.dims, m.data, strides_of(m.layout))
     if count > v.layout.numel:
         raise worded(RuntimeError, "{}: the mask is true at {} elements, but source has shape {.shape}", name, count, v)
-    if v.layout.ndim != 1:
+    if v.layout.flags & CONTIGUOUS and not wants_grad(v):
+        v = own(tensor_alias(v, layout_contiguous(1, &count), v.data))
+    else:
         v = reshape_to(v, 1, &v.layout.numel)
-    if v.layout.numel != count:
         v = narrowed(v, 0, 0, count)
-    write_at(t, t, (m,), v, False, name, of)
+    if plan is None:
+        write_at(t, (m,), v, False, name, of)
+    else:
+        write_by_plan(t, plan, v, False)
+        written(t, v, False, plan, t if of is None else of)
     return t
 
 
@@ -480,11 +425,11 @@ def masked_scatter(input, mask, source):
     return masked_into(own(copy_like(t)) if t.layout.flags & OVERLAPPING else copied_as_clone(t), m, source, "masked_scatter", t)
 
 
-def nonzero(x, *, as_tuple=False):
+def nonzero(input, *, as_tuple=False):
     """Positions of the elements that are not zero: int64 of shape (count, ndim), or a tensor for each dimension, of which a tensor
     without dimensions then counts as having one."""
-    cdef bint flat = as_tuple and need_tensor(x, "nonzero").layout.ndim == 0
-    cdef Tensor rows = true_places(need_tensor(x, "nonzero"), flat, "nonzero()")
+    cdef bint flat = as_tuple and need_tensor(input, "nonzero").layout.ndim == 0
+    cdef Tensor rows = true_places(need_tensor(input, "nonzero"), flat, "nonzero()")
     cdef int i
     if flat:
         return (rows,)

@@ -1,4 +1,5 @@
-# Indices understood for the axes of a tensor (Choice): what numbers and slices leave of each axis, and which have an array.
+# Indices understood for the axes of a tensor (Choice): what numbers and slices leave of each axis, and which have an array; and reading and
+# writing what a Plan chooses.
 #
 # Relies on array, kernels/index, slices. index.pyx reads and writes by it.
 #
@@ -9,24 +10,27 @@ import numpy as np
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcpy
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_expand, layout_incref, layout_matrix, layout_strided,
-    same_shape, strides_of,
+    CONTIGUOUS, Layout, layout_broadcast, layout_contiguous, layout_contiguous_like, layout_decref, layout_expand, layout_incref,
+    layout_matrix, layout_permute, layout_scalar, layout_strided, same_shape, strides_of,
 )
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport contiguous_of, converted
+from autograd_cy.engine.operands cimport contiguous_of, converted, copy_of
+from autograd_cy.engine.shape cimport made
 from autograd_cy.engine.slices cimport unpack_slice
 from autograd_cy.engine.tensor cimport Tensor, is_tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, escape
 
-from autograd_cy.array.errors import worded
+from autograd_cy.array.errors import ShapeError, worded
 
 from autograd_cy.engine.creation import tensor
 
 
 cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step) noexcept
     bint PyIndex_Check(object o) noexcept
     object PyNumber_Index(object o)
@@ -121,8 +125,8 @@ cdef object normalised(object item, str name):
         return item
     if isinstance(item, Tensor):
         return checked_array(item, True, name)
-    if type(item) is list and (made := integers(item)) is not None:
-        return made
+    if type(item) is list and (found := integers(item)) is not None:
+        return found
     if isinstance(item, (bool, np.bool_)):
         return tensor(bool(item))
     if isinstance(item, np.integer):
@@ -187,6 +191,37 @@ cdef Tensor column(Tensor rows, int i):
     """A column of a matrix, contiguous."""
     return own(contiguous_of(own(tensor_alias(rows, layout_strided(1, rows.layout.dims, strides_of(rows.layout)),
                                               rows.data + i * itemsize_of(rows.dtype_)))))
+
+
+cdef Tensor choice_places(Py_ssize_t n, Py_ssize_t r, bint again):
+    """Of all choices of r from n, or, again, with repetition, in order, as rows."""
+    cdef Py_ssize_t others = n - 1 if again else n - r, count = others >= 0, j, k, _
+    cdef double size = r
+    cdef Py_ssize_t shape[2]
+    cdef Tensor places
+    cdef Py_ssize_t* row
+    for k in range(1, min(r, others) + 1):        # (others + r) over r, or over others
+        size = size * (max(r, others) + k) / k
+        if size > 1e12:
+            break
+        count = count * (max(r, others) + k) // k
+    if size > 1e12:
+        raise worded(MemoryError, "combinations: too many choices of {} of {} elements", r, n)
+    shape[0], shape[1] = count, r
+    places = made(2, shape, INT64)
+    row = <Py_ssize_t*> places.data
+    for j in range(r if count else 0):
+        row[j] = 0 if again else j
+    for _ in range(1, count):
+        memcpy(row + r, row, r * sizeof(Py_ssize_t))
+        row += r
+        j = r - 1
+        while row[j] == (n - 1 if again else n - r + j):
+            j -= 1
+        row[j] += 1
+        for k in range(j + 1, r):
+            row[k] = row[k - 1] + (not again)
+    return places
 
 
 cdef str A_MASK = "an index by a mask, whose result has as many elements as the mask is true"
@@ -295,12 +330,106 @@ cdef object items_of(object index, str name, bint* arrays):
         if is_tensor(item) and (<Tensor> item).dtype_ == INT64 and (<Tensor> item).layout.ndim:
             arrays[0] = True
         elif not is_basic(<object> item):
-            made = normalised(<object> item, name)
-            if <PyObject*> made != item:
+            part = normalised(<object> item, name)
+            if <PyObject*> part != item:
                 changed = list(items) if changed is None else changed
-                changed[i] = made
-            arrays[0] |= isinstance(made, Tensor)
+                changed[i] = part
+            arrays[0] |= isinstance(part, Tensor)
         dots += item == <PyObject*> Ellipsis
     if dots > 1:
         raise worded(IndexError, "{}: an index has at most one Ellipsis", name)
     return items if changed is None else changed
+
+
+# ---- what is chosen, read and written
+
+cdef class Plan:
+    """What an index chooses of a contiguous tensor; private to the operation, so never changed."""
+
+    def __dealloc__(self):
+        if self.block != NULL:
+            layout_decref(self.block)
+
+
+cdef Plan plan_for(Choice* c, const Py_ssize_t* strides, Tensor offsets, Py_ssize_t start, const Py_ssize_t* block):
+    """The plan for a contiguous tensor, whose strides these are, from its parts."""
+    cdef Plan plan = Plan.__new__(Plan)
+    cdef Py_ssize_t step
+    cdef int k
+    plan.offsets, plan.start, plan.position, plan.block = offsets, start, c.position, layout_strided(c.ndim, c.shape, block)
+    plan.unit, plan.count = PY_SSIZE_T_MAX, 0
+    for k in range(c.arrays):
+        if c.at[k] >= 0:
+            step = strides[c.at[k]]
+            plan.unit = min(plan.unit, max(step, 1))
+            plan.count += max(c.size[k] - 1, 0) * step
+    plan.count = plan.count // plan.unit + 1
+    return plan
+
+
+cdef Plan plan_of_places(Tensor places, Py_ssize_t count):
+    """The plan for single elements of a contiguous tensor of `count`."""
+    cdef Plan plan = Plan.__new__(Plan)
+    plan.offsets, plan.unit, plan.count, plan.block = places, 1, count, layout_scalar()
+    return plan
+
+
+cdef Tensor chosen(Tensor x, Py_ssize_t start, Tensor offsets, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, int position):
+    """The blocks at the offsets, in memory of their own."""
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Py_ssize_t order[MAX_NDIM]
+    cdef int i, n = offsets.layout.ndim
+    cdef Layout* layout
+    cdef Tensor out
+    for i in range(n + ndim):
+        sizes[i] = offsets.layout.dims[i] if i < n else shape[i - n]
+        order[i] = n + i if i < position else i - position if i < position + n else i
+    layout = layout_contiguous(n + ndim, sizes)
+    out = own(tensor_new(layout, x.dtype_))
+    layout_decref(layout)
+    K.gather(itemsize_of(x.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, ndim, shape, strides,
+             x.data + start * itemsize_of(x.dtype_), out.data)
+    if position and n:                            # from the arrays' axes first to where they stand
+        out = own(tensor_alias(out, layout_permute(out.layout, order), out.data))
+    return out
+
+
+cdef int overwrite(Tensor x, Py_ssize_t start, Tensor offsets, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, int position,
+                   Tensor value, bint adds, str name) except -1:
+    """The blocks at the offsets = value (of their shape or broadcast to it), or += value; no history."""
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Py_ssize_t order[MAX_NDIM]
+    cdef int i, n = offsets.layout.ndim
+    cdef Layout* layout
+    cdef Tensor source = value
+    cdef bint as_it_is = value.dtype_ == x.dtype_ and position == 0 and value.storage != x.storage \
+        and value.layout.flags & CONTIGUOUS and value.layout.ndim == n + ndim
+    for i in range(n + ndim):
+        sizes[i] = shape[i] if i < position else offsets.layout.dims[i - position] if i < position + n else shape[i - n]
+        order[i] = position + i if i < n else i - n if i < n + position else i
+        as_it_is = as_it_is and value.layout.dims[i] == sizes[i]
+    if not as_it_is:
+        source = own(converted(value, x.dtype_))
+        layout = layout_expand(source.layout, n + ndim, sizes)
+        if layout == NULL:
+            raise worded(ShapeError, "{}: a value of shape {.shape} does not broadcast to the chosen elements' shape {}",
+                                     name, value, tuple([sizes[i] for i in range(n + ndim)]))
+        source = own(tensor_alias(source, layout, source.data))
+        if position and n:
+            source = own(tensor_alias(source, layout_permute(layout, order), source.data))
+        source = own(copy_like(source) if source.storage == x.storage else contiguous_of(source))
+    if adds:
+        K.scatter_add(x.dtype_, offsets.layout.numel, <const Py_ssize_t*> offsets.data, ndim, shape, strides, source.data,
+                      x.data + start * itemsize_of(x.dtype_))
+    else:
+        K.scatter(itemsize_of(x.dtype_), offsets.layout.numel, <const Py_ssize_t*> offsets.data, ndim, shape, strides, source.data,
+                  x.data + start * itemsize_of(x.dtype_))
+    return 0
+
+
+cdef PyObject* copy_like(Tensor x) except NULL:
+    """A contiguous copy."""
+    cdef Layout* layout = layout_contiguous_like(x.layout)
+    cdef PyObject* out = copy_of(x, layout)
+    layout_decref(layout)
+    return out

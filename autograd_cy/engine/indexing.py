@@ -4,13 +4,13 @@ Relies on gather.pyx, index.pyx and elementwise functions. methods.py puts the f
 """
 
 from . import creation, elementwise, gather, reduce, shape
-from .arguments import need_tensor
 from .choose import where
 from .gather import scatter_reduce
 from .gradients import FUNCTIONS
 from .index import index as index_rows
 from .index import index_winners
 from .modes import no_grad
+from .tensor import Tensor
 
 
 # ---- what was overwritten gets no gradient
@@ -32,33 +32,41 @@ def index_kept(g, plan):
 
 # ---- scatter_reduce
 
-def _kept_values(x):
-    """What a gradient rule may need of a tensor that is about to be overwritten: a copy."""
-    return shape.clone(x) if x.requires_grad else x
+def kept_values(x, others):
+    """What gradient rules may need of a tensor that is about to be overwritten: a copy, if it or one of the others has a gradient."""
+    for t in (x, *others):
+        if isinstance(t, Tensor) and t.requires_grad:
+            return shape.clone(x)
+    return x
 
 
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
     """In place: scatter_reduce."""
-    return self.copy_(scatter_reduce(_kept_values(self), dim, index, src, reduce, include_self=include_self))
+    return self.copy_(scatter_reduce(kept_values(self, (src,)), dim, index, src, reduce, include_self=include_self))
 
 
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """scatter_reduce of whole slices: those of source into the slices of dim that index names. reduce: "prod", "mean", "amax", "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce: reduce must be prod, mean, amax or amin, got {reduce!r}")
-    axis = range(max(need_tensor(input, "index_reduce").ndim, 1))[dim]
-    sizes = (1,) * axis + (-1,) + (1,) * (input.ndim - axis - 1)
-    return scatter_reduce(input, dim, shape.expand(shape.reshape(index, sizes), source.shape), source, reduce, include_self=include_self)
+    return gather.any_index(input, dim, index, source, 0, False, "index_reduce", reduce, include_self)
 
 
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In place: index_reduce."""
-    return self.copy_(index_reduce(_kept_values(self), dim, index, source, reduce, include_self=include_self))
+    return self.copy_(index_reduce(kept_values(self, (source,)), dim, index, source, reduce, include_self=include_self))
 
 
 def _counted(mask, x, index, dim):
     """How many true elements of a mask of src every element of x gets."""
     return gather.scatter_add(creation.zeros_like(x.detach()), dim, index, mask.to(x.dtype))
+
+
+def _hits(x, index, dim, include_self):
+    """How many elements are combined at each place; 1 where there are none."""
+    ones = creation.ones_like(x.detach())
+    start = ones if include_self else gather.scatter(ones, dim, index, 0)
+    return gather.scatter(start, dim, index, 1, reduce="add")
 
 
 def _shares(x, index, v, y, dim, include_self):
@@ -71,12 +79,12 @@ def _shares(x, index, v, y, dim, include_self):
 
 def scatter_dx(g, x, index, v, y, reduce, dim, include_self):
     """The gradient of scatter_reduce by its input."""
-    if reduce == "prod":
+    if reduce in ("prod", "sum"):
         if not include_self:
             return gather.scatter(g, dim, index, 0)
         return g * scatter_reduce(creation.ones_like(x.detach()), dim, index, v, "prod")
     if reduce == "mean":
-        return g / gather.mean_counts(x, index, dim, True) if include_self else gather.scatter(g, dim, index, 0)
+        return g / _hits(x, index, dim, True) if include_self else gather.scatter(g, dim, index, 0)
     mine, _, count = _shares(x, index, v, y, dim, include_self)
     return where(mine, g / count, 0)
 
@@ -84,7 +92,9 @@ def scatter_dx(g, x, index, v, y, reduce, dim, include_self):
 def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
     """The gradient of scatter_reduce by its source. Of a product: of all other factors, the zeros among them counted, not divided by."""
     if reduce == "mean":
-        return gather.gather(g / gather.mean_counts(x, index, dim, include_self), dim, index)
+        return gather.gather(g / _hits(x, index, dim, include_self), dim, index)
+    if reduce == "sum":
+        return gather.gather(g, dim, index)
     if reduce != "prod":
         _, theirs, count = _shares(x, index, v, y, dim, include_self)
         return where(theirs, gather.gather(g / count, dim, index), 0)
@@ -99,6 +109,14 @@ def scatter_dv(g, x, index, v, y, reduce, dim, include_self):
     exclusive = where(zero, where(one, product, where(two, product * (theirs - v), 0)),
                       where(one, product / others * theirs, where(elementwise.eq(zeros, 0), product / others, 0)))
     return gather.gather(g, dim, index) * exclusive
+
+
+def wrong_class(index, classes):
+    """The error of one_hot."""
+    low, high = index.amin().item(), index.amax().item()
+    if low < 0:
+        return RuntimeError(f"Class values must be non-negative, got {low}")
+    return RuntimeError(f"Class values must be smaller than num_classes ({classes}), got {high}")
 
 
 # ---- embedding

@@ -9,15 +9,16 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    CONTIGUOUS, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, same_shape, shape_tuple,
-    strides_of,
+    CONTIGUOUS, Layout, layout_broadcast, layout_contiguous, layout_decref, layout_incref, layout_strided, layout_view, same_shape,
+    shape_tuple, strides_of,
 )
-from autograd_cy.engine.arguments cimport axis_of, integer, need_tensor, unmoved
-from autograd_cy.engine.gradients cimport backwards, fit
+from autograd_cy.engine.arguments cimport axis_of, integer, make_quick, need_tensor, plain_ints, unmoved
+from autograd_cy.engine.gradients cimport backwards, fit, sum_to_layout
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport Node, node_set_outputs, node_with_ints, remember_line
+from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport copy_elements, promote
-from autograd_cy.engine.record cimport set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.record cimport record_ints, set_base, set_edge, set_history, view_of, wants_grad
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.shape cimport expanded, made, narrowed, reshape_to, zeros_of
 from autograd_cy.engine.tensor cimport CYCLIC, Tensor, is_tensor, operators, tensor_alias
@@ -25,7 +26,7 @@ from autograd_cy.kernels.table cimport recording
 
 from autograd_cy.array.errors import ShapeError, worded
 
-cdef int BLOCK_DIAG = row_number("block_diag")
+cdef int BLOCK_DIAG = row_number("block_diag"), GRID = row_number("grid")
 cdef Py_ssize_t NOTHING = 0
 cdef int CONCATENATE = row_number("concatenate"), STACK = row_number("stack"), PIECES = row_number("pieces"), UNBIND = row_number("unbind")
 
@@ -34,6 +35,9 @@ cdef extern from "Python.h":
     char* PyBytes_AS_STRING(object o) noexcept
     bint PyIndex_Check(object o) noexcept
     PyObject** PySequence_Fast_ITEMS(PyObject* o) noexcept
+    Py_ssize_t PySequence_Fast_GET_SIZE(PyObject* o) noexcept
+    bint PyTuple_CheckExact(PyObject* o) noexcept
+    bint PyList_CheckExact(PyObject* o) noexcept
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject* error) except? -1         # NULL: what is too large is cut to what there is
 
 
@@ -41,8 +45,8 @@ cdef enum:
     MOST_PARTS = 1 << 30      # of one tensor, or to join
 
 
-cdef struct Sizes:            # of parts, and room for another number behind
-    Py_ssize_t few[33]
+cdef struct Sizes:            # of parts, and room for two more numbers behind
+    Py_ssize_t few[34]
     Py_ssize_t* at
 
 
@@ -53,7 +57,7 @@ cdef object room_for(Py_ssize_t n, Sizes* sizes):
         return None
     if n > MOST_PARTS:
         raise worded(MemoryError, "out of memory: {} tensors", n)
-    memory = PyBytes_FromStringAndSize(NULL, (n + 1) * sizeof(Py_ssize_t))
+    memory = PyBytes_FromStringAndSize(NULL, (n + 2) * sizeof(Py_ssize_t))
     sizes.at = <Py_ssize_t*> PyBytes_AS_STRING(memory)
     return memory
 
@@ -80,19 +84,8 @@ cdef tuple tensors_of(object tensors, str name):
 
 
 cdef object recorded_join(int n, PyObject** parts, Tensor out, int row, int n_ints, const Py_ssize_t* ints):
-    cdef PyObject* node
-    cdef int i
-    for i in range(n):
-        if wants_grad(<Tensor> parts[i]):
-            break
-    else:
-        return out
-    if grad_enabled() and out.dtype_ <= FLOAT64:
-        node = node_with_ints(row, n, n_ints, ints)
-        for i in range(n):
-            set_edge(&(<Node> node).edges[i], <Tensor> parts[i])
-        remember_line(<Node> node)
-        set_history(<PyObject*> out, node, 0)
+    if out.dtype_ <= FLOAT64:
+        record_ints(<PyObject*> out, row, n, parts, n_ints, ints)
     return out
 
 
@@ -114,51 +107,81 @@ cdef extern from *:
         for (; n >= 4; n -= 4, to += 4, from += 4) memcpy(to, from, 4);
         for (; n > 0; n--) *to++ = *from++;
     }
+    /* m pieces of so many bytes, which lie one after the other, and then are `step` apart */
+    static void ag_pieces(Py_ssize_t m, Py_ssize_t bytes, char* to, Py_ssize_t step, const char* from) {
+        if (bytes == 4) for (; m > 0; m--, to += step, from += 4) memcpy(to, from, 4);
+        else if (bytes == 16) for (; m > 0; m--, to += step, from += 16) memcpy(to, from, 16);
+        else for (; m > 0; m--, to += step, from += bytes) ag_move(to, from, bytes);
+    }
     """
-    void ag_move(char* to, const char* source, Py_ssize_t n) noexcept
+    void ag_pieces(Py_ssize_t m, Py_ssize_t size, char* to, Py_ssize_t step, const char* source) noexcept
 
 cdef enum:
     PLAIN_PARTS = 32
     PLAIN_ELEMENTS = 1024
 
 
-cdef object joined_plainly(tuple given, object dim, bint stacks):
-    """cat or stack of a few small tensors that lie alike; None of others."""
-    cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
-    cdef Py_ssize_t n = len(given), outer = 1, axis, block, k, i
+cdef object joined_plainly(PyObject* given, object dim, bint stacks, int least):
+    """cat or stack of a few small tensors that lie alike, in a tuple or list; None of others. For cat as hstack and its like do it, `least`
+    is how many dimensions they ask for: tensors of one less are stacked."""
+    cdef PyObject* parts[PLAIN_PARTS]
+    cdef PyObject** items
+    cdef Py_ssize_t k, axis, n
+    cdef Layout* layout
+    if not PyTuple_CheckExact(given) and not PyList_CheckExact(given) or type(dim) is not int or recording():
+        return None
+    items, n, axis = PySequence_Fast_ITEMS(given), PySequence_Fast_GET_SIZE(given), dim
+    if not 0 < n <= PLAIN_PARTS or not is_tensor(items[0]):
+        return None
+    layout = (<Tensor> items[0]).layout
+    if least:
+        stacks = layout.ndim == least - 1
+        axis = min(axis, layout.ndim + stacks - 1)
+    if not 0 < layout.numel * n <= PLAIN_ELEMENTS or not layout.flags & CONTIGUOUS or layout.ndim + stacks > MAX_NDIM \
+            or layout.ndim < least - 1 or not -layout.ndim - stacks <= axis < layout.ndim + stacks:
+        return None
+    for k in range(n):
+        parts[k] = items[k]
+        if not is_tensor(parts[k]) or (<Tensor> parts[k]).layout != layout or (<Tensor> parts[k]).dtype_ != (<Tensor> parts[0]).dtype_:
+            return None
+    for k in range(n):                        # what runs from here on, the collector, say, may change a list
+        Py_INCREF(<object> parts[k])
+    try:
+        return joined_held(parts, <int> n, <int> (axis + layout.ndim + stacks if axis < 0 else axis), stacks)
+    finally:
+        for k in range(n):
+            Py_DECREF(<object> parts[k])
+
+
+cdef object joined_held(PyObject** parts, int n, int axis, bint stacks):
     cdef Layout* layout = (<Tensor> parts[0]).layout
-    cdef int dtype = (<Tensor> parts[0]).dtype_, ndim = layout.ndim + stacks
+    cdef int ndim = layout.ndim + stacks, i, k
+    cdef Py_ssize_t outer = 1, size = 1 if stacks else layout.dims[axis], block
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t ints[PLAIN_PARTS + 1]
-    cdef char* to
-    if type(dim) is not int or n > PLAIN_PARTS or not 0 < layout.numel * n <= PLAIN_ELEMENTS or not layout.flags & CONTIGUOUS \
-            or not 0 < ndim <= MAX_NDIM or recording():
-        return None
-    axis = dim
-    if not -ndim <= axis < ndim:
-        return None
-    axis += ndim if axis < 0 else 0
+    for i in range(axis):
+        shape[i] = layout.dims[i]
+        outer *= shape[i]
+    shape[axis] = n * size
+    block = size
+    for i in range(axis + 1, ndim):
+        shape[i] = layout.dims[i - stacks]
+        block *= shape[i]
+    cdef Tensor out = made(ndim, shape, (<Tensor> parts[0]).dtype_)
+    block *= itemsize_of(out.dtype_)
     for k in range(n):
-        if (<Tensor> parts[k]).layout != layout or (<Tensor> parts[k]).dtype_ != dtype:
-            return None
-        ints[k] = 0 if stacks else layout.dims[axis]
+        ag_pieces(outer, block, out.data + k * block, n * block, (<Tensor> parts[k]).data)
+        ints[k] = size
     ints[0 if stacks else n] = axis
-    for i in range(ndim):
-        shape[i] = layout.dims[i - (stacks and i > axis)] if i != axis else n if stacks else n * layout.dims[axis]
-        outer *= shape[i] if i < axis else 1
-    block = layout.numel // outer * itemsize_of(dtype)
-    cdef Tensor out = made(ndim, shape, dtype)
-    to = out.data
-    for i in range(outer):
-        for k in range(n):
-            ag_move(to, (<Tensor> parts[k]).data + i * block, block)
-            to += block
-    return recorded_join(<int> n, parts, out, STACK if stacks else CONCATENATE, 1 if stacks else <int> n + 1, ints)
+    return recorded_join(n, parts, out, STACK if stacks else CONCATENATE, 1 if stacks else n + 1, ints)
 
 
-cdef object joined(tuple given, object dim, str name):
-    plainly = joined_plainly(given, dim, False)
-    return joined_any(given, dim, name) if plainly is None else plainly
+cdef object joined(object given, object dim, str name, int least=0):
+    plainly = joined_plainly(<PyObject*> given, dim, False, least)
+    if plainly is not None:
+        return plainly
+    cdef tuple parts = with_dims(given, least, name)
+    return joined_any(parts, min(<int> dim, (<Tensor> parts[0]).layout.ndim - 1) if least else dim, name)
 
 
 cdef object joined_any(tuple given, object dim, str name):
@@ -211,12 +234,16 @@ cdef object joined_any(tuple given, object dim, str name):
 
 def cat(tensors, dim=0):
     """Tensors joined along `dim`; all other sizes must agree. dtypes are promoted."""
-    return joined(tensors_of(tensors, "cat"), dim, "cat")
+    return joined(tensors, dim, "cat")
 
 
 def stack(tensors, dim=0):
     """Tensors of one shape joined along a new dimension."""
-    cdef tuple given = tensors_of(tensors, "stack")
+    plainly = joined_plainly(<PyObject*> tensors, dim, True, 0)
+    return stacked_any(tensors_of(tensors, "stack"), dim) if plainly is None else plainly
+
+
+cdef object stacked_any(tuple given, object dim):
     cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
     cdef Layout* first = (<Tensor> parts[0]).layout
     cdef Tensor part, out
@@ -224,9 +251,6 @@ def stack(tensors, dim=0):
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = first.ndim, n = <int> len(given), dtype = -1, i, k
-    plainly = joined_plainly(given, dim, True)
-    if plainly is not None:
-        return plainly
     for k in range(n):
         part = <Tensor> parts[k]
         dtype = promote(dtype, part.dtype_)
@@ -270,27 +294,50 @@ cdef tuple with_dims(object tensors, int ndim, str name):
 def block_diag(*tensors):
     """A matrix with the given matrices (vectors are rows) along its diagonal, zeros elsewhere."""
     cdef tuple given = tensors_of(tensors if len(tensors) else (made(1, &NOTHING, FLOAT32),), "block_diag")
-    cdef PyObject** parts = PySequence_Fast_ITEMS(<PyObject*> given)
+    return blocks_of(PySequence_Fast_ITEMS(<PyObject*> given), len(given))
+
+
+cdef object quick_blocks(PyObject** parts, Py_ssize_t n, PyObject* names):
+    cdef Py_ssize_t k
+    for k in range(n):
+        if not is_tensor(parts[k]):
+            return None
+    return blocks_of(parts, n) if n and names == NULL else None
+
+
+cdef object blocks_of(PyObject** parts, Py_ssize_t n):
     cdef Py_ssize_t shape[2]
-    cdef int n = <int> len(given), dtype = -1, k
+    cdef Py_ssize_t rows, cols, size
+    cdef int dtype = -1, k
+    cdef bint plain = not recording()
     cdef Layout* part
     cdef Sizes room
     _memory = room_for(2 * n, &room)
     shape[0] = shape[1] = 0
     for k in range(n):
-        part, dtype = (<Tensor> parts[k]).layout, promote(dtype, (<Tensor> parts[k]).dtype_)
+        part = (<Tensor> parts[k]).layout
         if part.ndim > 2:
-            raise worded(RuntimeError, "block_diag: expected tensors of at most 2 dimensions, got shape {.shape}", given[k])
+            raise worded(RuntimeError, "block_diag: expected tensors of at most 2 dimensions, got shape {.shape}", <object> parts[k])
+        plain = plain and part.flags & CONTIGUOUS and (k == 0 or (<Tensor> parts[k]).dtype_ == dtype)
+        dtype = promote(dtype, (<Tensor> parts[k]).dtype_)
         room.at[2 * k] = part.dims[0] if part.ndim == 2 else 1
         room.at[2 * k + 1] = part.dims[part.ndim - 1] if part.ndim else 1
         shape[0] += room.at[2 * k]
         shape[1] += room.at[2 * k + 1]
     cdef Tensor out = zeros_of(2, shape, dtype)
+    size = itemsize_of(dtype)
     shape[0] = 0
-    for k in range(n):
-        copy_part(out, shape[0], <Tensor> parts[k], strides_of(out.layout) + 2 - (<Tensor> parts[k]).layout.ndim)
-        shape[0] += room.at[2 * k] * shape[1] + room.at[2 * k + 1]
-    return recorded_join(n, parts, out, BLOCK_DIAG, 2 * n, room.at)
+    for k in range(<int> n):
+        rows, cols = room.at[2 * k], room.at[2 * k + 1]
+        if plain and out.layout.numel <= PLAIN_ELEMENTS:
+            ag_pieces(rows, cols * size, out.data + shape[0] * size, shape[1] * size, (<Tensor> parts[k]).data)
+        else:
+            copy_part(out, shape[0], <Tensor> parts[k], strides_of(out.layout) + 2 - (<Tensor> parts[k]).layout.ndim)
+        shape[0] += rows * shape[1] + cols
+    return recorded_join(<int> n, parts, out, BLOCK_DIAG, <int> (2 * n), room.at)
+
+
+make_quick(block_diag, NULL, quick_blocks)
 
 
 cdef int blocks_backward(Node node, PyObject** grads, PyObject** result) except -1:
@@ -312,23 +359,25 @@ backwards[BLOCK_DIAG] = blocks_backward
 
 def hstack(tensors):
     """Tensors joined along dimension 1 (of one dimension: 0)."""
-    cdef tuple parts = with_dims(tensors, 1, "hstack")
-    return joined(parts, 0 if (<Tensor> parts[0]).layout.ndim == 1 else 1, "hstack")
+    return joined(tensors, 1, "hstack", 1)
 
 
 def vstack(tensors):
     """Tensors joined along dimension 0, those of one dimension as rows."""
-    return joined(with_dims(tensors, 2, "vstack"), 0, "vstack")
+    return joined(tensors, 0, "vstack", 2)
 
 
 def dstack(tensors):
     """Tensors joined along dimension 2, after atleast_3d."""
-    return joined(with_dims(tensors, 3, "dstack"), 2, "dstack")
+    return joined(tensors, 2, "dstack", 3)
 
 
 def column_stack(tensors):
     """Tensors joined along dimension 1, those of one dimension as columns."""
-    return joined(tuple([as_column(<Tensor> p) for p in tensors_of(tensors, "column_stack")]), 1, "column_stack")
+    plainly = joined_plainly(<PyObject*> tensors, 1, False, 2)
+    if plainly is not None:
+        return plainly
+    return joined_any(tuple([as_column(<Tensor> p) for p in tensors_of(tensors, "column_stack")]), 1, "column_stack")
 
 
 cdef Tensor as_column(Tensor x):
@@ -384,12 +433,11 @@ def broadcast_tensors(*tensors):
 def meshgrid(*tensors, str indexing="ij"):
     """Grids: tensor i repeated along all dimensions but i. indexing "xy" exchanges the first two dimensions."""
     cdef list parts = list(tensors_of(tensors[0] if len(tensors) == 1 and not is_tensor(<PyObject*> tensors[0]) else tensors, "meshgrid"))
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t sizes[MAX_NDIM + 1]
     cdef int n = <int> len(parts)
     cdef bint xy = indexing == "xy", swaps = xy and n > 1
     cdef Tensor t
-    cdef int i, at
+    cdef int i
     if not xy and indexing != "ij":
         raise worded(RuntimeError, "meshgrid: indexing must be \"ij\" or \"xy\", got {!r}", indexing)
     if n > MAX_NDIM:
@@ -401,15 +449,76 @@ def meshgrid(*tensors, str indexing="ij"):
                                        ', '.join([str(p.shape) for p in parts]))
         if t.dtype_ != (<Tensor> parts[0]).dtype_:
             raise RuntimeError("meshgrid: expected tensors of one dtype")
-        shape[i] = 1
         sizes[1 - i if swaps and i < 2 else i] = t.layout.numel
     for i in range(n):
-        at = 1 - i if swaps and i < 2 else i
-        shape[at] = sizes[at]
-        t = <Tensor> parts[i]
-        parts[i] = expanded(t if at == n - 1 and t.layout.ndim else reshape_to(t, n, shape), n, sizes)
-        shape[at] = 1
+        parts[i] = grid_of(<Tensor> parts[i], 1 - i if swaps and i < 2 else i, n, sizes)
     return tuple(parts)
+
+
+cdef object quick_grids(PyObject** given, Py_ssize_t n, PyObject* names):
+    """meshgrid of vectors, "ij"."""
+    cdef Py_ssize_t sizes[MAX_NDIM + 1]
+    cdef Py_ssize_t i
+    if not 0 < n <= MAX_NDIM or names != NULL and (len(<tuple> names) != 1 or (<tuple> names)[0] != "indexing" or <object> given[n] != "ij"):
+        return None
+    for i in range(n):
+        if not is_tensor(given[i]) or (<Tensor> given[i]).layout.ndim != 1 or (<Tensor> given[i]).dtype_ != (<Tensor> given[0]).dtype_:
+            return None
+        sizes[i] = (<Tensor> given[i]).layout.numel
+    cdef tuple parts = PyTuple_New(n)
+    for i in range(n):
+        part = grid_of(<Tensor> given[i], <int> i, <int> n, sizes)
+        Py_INCREF(part)
+        PyTuple_SET_ITEM(parts, i, part)
+    return parts
+
+
+cdef object grid_of(Tensor t, int at, int n, Py_ssize_t* sizes):
+    """t, of at most one dimension, repeated along all dimensions but `at`. There is room for another number behind the sizes."""
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef int i
+    for i in range(n):
+        strides[i] = 0
+    if t.layout.ndim:
+        strides[at] = strides_of(t.layout)[0]
+    sizes[n] = at
+    return view_of(t, layout_strided(n, sizes, strides), t.data, GRID, n + 1, sizes)
+
+
+make_quick(meshgrid, NULL, quick_grids)
+
+
+cdef int grid_backward(Node node, PyObject** grads, PyObject** result) except -1:
+    """The sum over all dimensions but one."""
+    cdef Tensor g = <Tensor> grads[0]
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Layout* layout
+    cdef Layout* full = node.edges[0].layout
+    cdef int i, at = <int> (<const Py_ssize_t*> node.saved)[g.layout.ndim]
+    for i in range(g.layout.ndim):
+        shape[i] = g.layout.dims[i] if i == at else 1
+    layout = layout_contiguous(g.layout.ndim, shape)
+    g = own(sum_to_layout(g, layout))
+    layout_decref(layout)
+    result[0] = tensor_alias(g, layout_view(g.layout, full.ndim, full.dims), g.data)
+    return 0
+
+
+backwards[GRID] = grid_backward
+
+
+def cartesian_prod(*tensors):
+    """All choices of one element of each tensor (of one dimension), as rows."""
+    cdef tuple given = tensors_of(tensors, "cartesian_prod")
+    cdef Py_ssize_t shape[2]
+    for t in given:
+        if (<Tensor> t).layout.ndim != 1:
+            raise RuntimeError("cartesian_prod: expected tensors of one dimension")
+    if len(given) == 1:
+        return given[0]
+    grids = stacked_any(meshgrid(*given), len(given))
+    shape[0], shape[1] = (<Tensor> grids).layout.numel // len(given), len(given)
+    return reshape_to(<Tensor> grids, 2, shape)
 
 
 # ---- cut
@@ -474,9 +583,9 @@ cdef int cut_axis(Tensor x, object dim, str name) except -1:
     return axis_of(dim, x.layout.ndim, name)
 
 
-def unbind(x, dim=0):
+def unbind(input, dim=0):
     """The slices along dim, without it: a tuple of views."""
-    cdef Tensor a = need_tensor(x, "unbind")
+    cdef Tensor a = need_tensor(input, "unbind")
     cdef int axis = cut_axis(a, dim, "unbind")
     return cut(a, UNBIND, a.layout.dims[axis], NULL, axis)
 
@@ -484,23 +593,30 @@ def unbind(x, dim=0):
 cdef tuple by_sizes(Tensor x, object given, int axis, str name):
     """Views of the given sizes, which must add up."""
     cdef unsigned long long before = operators.exchanges
-    cdef Py_ssize_t size = x.layout.dims[axis], left = size, n = len(given), k = 0       # len may change x
+    cdef Py_ssize_t size = x.layout.dims[axis], left = size, k = 0
     cdef Sizes room
-    _memory = room_for(n, &room)
-    cdef Py_ssize_t* sizes = room.at
-    for wanted in given:
-        if k == n:
-            break
-        sizes[k] = wanted if type(wanted) is int else integer(wanted, "a size", name)
-        if not 0 <= sizes[k] <= left:
+    cdef PyObject* plain = <PyObject*> given
+    cdef Py_ssize_t n = plain_ints(&plain, 1, room.few)
+    _memory = None
+    room.at = room.few
+    if n < 0:
+        n = len(given)                                                  # it may change x
+        _memory = room_for(n, &room)
+        for wanted in given:
+            if k == n:
+                break
+            room.at[k] = wanted if type(wanted) is int else integer(wanted, "a size", name)
+            k += 1
+        unmoved(before, name)
+        left = left if k == n else -1
+    for k in range(n):
+        if not 0 <= room.at[k] <= left:
             left = -1
             break
-        left -= sizes[k]
-        k += 1
-    unmoved(before, name)
-    if left or k != n:
+        left -= room.at[k]
+    if left:
         raise worded(ShapeError, "{}: sizes {} do not add up to {}, the size of dim {} of shape {.shape}", name, list(given), size, axis, x)
-    return cut(x, PIECES, n, sizes, axis)
+    return cut(x, PIECES, n, room.at, axis)
 
 
 cdef tuple by_number(Tensor x, Py_ssize_t n, Py_ssize_t size, Py_ssize_t larger, int axis):
@@ -519,9 +635,9 @@ def pieces(Tensor x, sizes, int dim):
     return by_sizes(x, sizes, dim, "split")
 
 
-def split(x, split_size_or_sections, dim=0):
+def split(tensor, split_size_or_sections, dim=0):
     """Consecutive views along dim: of one size (the last may be smaller), or of the given sizes."""
-    cdef Tensor a = need_tensor(x, "split")
+    cdef Tensor a = need_tensor(tensor, "split")
     cdef int axis = cut_axis(a, dim, "split")
     cdef Py_ssize_t n = a.layout.dims[axis], size
     if not isinstance(split_size_or_sections, int):
@@ -532,9 +648,9 @@ def split(x, split_size_or_sections, dim=0):
     return by_number(a, (n - 1) // size + 1 if n else 1, size, 0, axis)
 
 
-def chunk(x, Py_ssize_t chunks, dim=0):
+def chunk(input, Py_ssize_t chunks, dim=0):
     """At most `chunks` views of equal size along dim (the last may be smaller)."""
-    cdef Tensor a = need_tensor(x, "chunk")
+    cdef Tensor a = need_tensor(input, "chunk")
     cdef int axis = cut_axis(a, dim, "chunk")
     cdef Py_ssize_t n = a.layout.dims[axis], size = (n - 1) // max(chunks, 1) + 1 if n else 0
     if chunks < 1:
@@ -547,28 +663,45 @@ def tensor_split(input, indices_or_sections, dim=0):
     cdef Tensor x = need_tensor(input, "tensor_split")
     cdef unsigned long long before = operators.exchanges
     cdef int axis = cut_axis(x, dim, "tensor_split")
-    cdef Py_ssize_t size = x.layout.dims[axis], sections, start = 0, place
+    cdef Py_ssize_t size = x.layout.dims[axis], sections, start = 0, place, n, k = 0
     cdef object given = indices_or_sections
-    cdef list sizes = [], parts = []
-    if isinstance(given, Tensor):
+    cdef PyObject* plain = <PyObject*> given
+    cdef Sizes room
+    cdef bint falls = False
+    if is_tensor(<PyObject*> given):
         if given.ndim > 1 or given.dtype.name != "int64":
             raise worded(RuntimeError, "tensor_split: expected int64 in at most 1 dimension, got {0.dtype} of shape {0.shape}", given)
         given = given.tolist()
-    if PyIndex_Check(given) and not isinstance(given, Tensor):
+    if PyIndex_Check(given):
         sections = integer(given, "the number of sections", "tensor_split")
         if sections < 1:
             raise worded(RuntimeError, "tensor_split: expected at least 1 section, got {}", sections)
         return by_number(x, sections, size // sections, size % sections, axis)
-    for at in (*given, size):
-        place = max(min(PyNumber_AsSsize_t(at, NULL), size), -size)
+    n = plain_ints(&plain, 1, room.few)
+    room.at = room.few
+    _memory = None
+    if n < 0:
+        given = tuple(given)
+        n = len(given)
+        _memory = room_for(n, &room)
+        for at in given:
+            room.at[k] = PyNumber_AsSsize_t(at, NULL)
+            k += 1
         unmoved(before, "tensor_split")
+    room.at[n] = size
+    for k in range(n + 1):                                              # places become sizes
+        place = max(min(room.at[k], size), -size)
         place += size if place < 0 else 0
-        parts.append((start, max(place - start, 0)))
-        sizes.append(place - start)
+        room.at[k] = place - start
+        falls |= place < start
         start = place
-    if min(sizes) >= 0:
-        return by_sizes(x, sizes, axis, "tensor_split")
-    return tuple([narrowed(x, axis, first, length) for first, length in parts])
+    if not falls:
+        return cut(x, PIECES, n + 1, room.at, axis)
+    parts, start = [], 0
+    for k in range(n + 1):
+        parts.append(narrowed(x, axis, start, max(room.at[k], 0)))
+        start += room.at[k]
+    return tuple(parts)
 
 
 # ---- first derivatives, as the rules give them

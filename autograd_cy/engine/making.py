@@ -10,7 +10,7 @@ import numpy as np
 
 from ..array.errors import ArgumentError
 from . import creation, generators, shape
-from .arguments import need_tensor
+from .arguments import need_tensor, on_cpu
 from .operands import get_default_dtype
 from .tensor import Tensor
 
@@ -21,7 +21,12 @@ _DEFAULT = generators.default_generator
 
 def new_tensor(self, data, *, dtype=None, requires_grad=False, device=None):
     """A copy of data in the dtype of this tensor."""
-    return creation.tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return creation.tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
+
+
+def new(self, *args):
+    """Of sizes a tensor whose values are not set, or one of data, in the dtype of this tensor."""
+    return from_call(*args, dtype=self.dtype)
 
 
 def from_call(*args, dtype=None):
@@ -38,41 +43,23 @@ def from_call(*args, dtype=None):
     return creation.tensor(args[0], dtype=dtype)
 
 
-def FloatTensor(*args) -> Tensor:
-    """Tensor(*args) in float32: sizes, or data."""
-    return from_call(*args, dtype="float32")
+def _typed(name, dtype):
+    def make(*args):
+        return from_call(*args, dtype=dtype)
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"Tensor(*args) in {dtype}: sizes, or data."
+    return make
 
 
-def DoubleTensor(*args) -> Tensor:
-    """Tensor(*args) in float64: sizes, or data."""
-    return from_call(*args, dtype="float64")
-
-
-def LongTensor(*args) -> Tensor:
-    """Tensor(*args) in int64: sizes, or data."""
-    return from_call(*args, dtype="int64")
-
-
-def IntTensor(*args) -> Tensor:
-    """Tensor(*args) in int32: sizes, or data."""
-    return from_call(*args, dtype="int32")
-
-
-def ByteTensor(*args) -> Tensor:
-    """Tensor(*args) in uint8: sizes, or data."""
-    return from_call(*args, dtype="uint8")
-
-
-def BoolTensor(*args) -> Tensor:
-    """Tensor(*args) in bool: sizes, or data."""
-    return from_call(*args, dtype="bool")
+FloatTensor, DoubleTensor, LongTensor = _typed("FloatTensor", "float32"), _typed("DoubleTensor", "float64"), _typed("LongTensor", "int64")
+IntTensor, ByteTensor, BoolTensor = _typed("IntTensor", "int32"), _typed("ByteTensor", "uint8"), _typed("BoolTensor", "bool")
 
 
 def _new(name):
     make = getattr(creation, name)
 
     def new(self, *size, dtype=None, requires_grad=False, device=None):
-        return make(*size, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+        return make(*size, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
     new.__name__ = new.__qualname__ = f"new_{name}"
     new.__doc__ = f"As {name}(*size), in the dtype of this tensor."
     return new
@@ -83,14 +70,15 @@ new_empty, new_zeros, new_ones = _new("empty"), _new("zeros"), _new("ones")
 
 def new_full(self, size, fill_value, *, dtype=None, requires_grad=False, device=None):
     """As full(size, fill_value), in the dtype of this tensor."""
-    return creation.full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return creation.full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
 
 
-def randint_like(input, low, high=None, *, dtype=None, requires_grad=False):
+def randint_like(input, low, high=None, *, dtype=None, requires_grad=False, device=None, memory_format=None):
     """As randint, with the shape and dtype of input."""
     need_tensor(input, "randint_like")
     low, high = (0, low) if high is None else (low, high)
-    return generators.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return generators.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad,
+                              device=device)
 
 
 # ---- filled
@@ -100,7 +88,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, requires_grad=False, d
     if steps < 0:
         raise ArgumentError(f"logspace: steps must be at least 0, got {steps}")
     values = creation.tensor(np.power(float(base), np.linspace(float(start), float(end), int(steps))))
-    out = shape.convert(values, creation.empty(0, dtype=dtype).dtype)
+    out = shape.convert(values, creation.empty(0, dtype=dtype, device=device).dtype)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -110,13 +98,13 @@ def empty_strided(size, stride, *, dtype=None, requires_grad=False, device=None)
     if len(size) != len(stride) or min((*size, *stride), default=0) < 0:
         raise RuntimeError(f"empty_strided: sizes {size} and strides {stride} must be as many, and not negative")
     count = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
-    out = creation.empty(count, dtype=dtype).as_strided(size, stride).detach()
+    out = creation.empty(count, dtype=dtype, device=device).as_strided(size, stride).detach()
     return out.requires_grad_() if requires_grad else out
 
 
 def scalar_tensor(s, *, dtype=None, requires_grad=False, device=None):
     """A tensor of 0 dimensions, of the default dtype."""
-    return creation.full((), s, dtype=creation.empty(0, dtype=dtype).dtype, requires_grad=requires_grad)
+    return creation.full((), s, dtype=creation.empty(0, dtype=dtype).dtype, requires_grad=requires_grad, device=device)
 
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
@@ -143,6 +131,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, requires_gra
 
     Raises RuntimeError for negative std.
     """
+    on_cpu(device)
     tensors = [v.detach() for v in (mean, std) if isinstance(v, Tensor)]
     if not isinstance(std, Tensor) and std < 0:
         raise RuntimeError(f"normal: std must not be negative, got {std}")
@@ -209,6 +198,16 @@ def poisson(input, generator=None):
         return _numpy(generator).poisson(rates)
 
     return _drawn(input.shape, input.dtype, draw, [input.detach()])
+
+
+def binomial(count, prob, generator=None):
+    """Random numbers of successes in `count` trials of probability `prob`, which broadcast: in count's dtype. Raises RuntimeError for
+    tensors that are no floating-point ones; ValueError where no such distribution exists."""
+    for given in (count, prob):
+        if not isinstance(given, Tensor) or not given.is_floating_point():
+            raise RuntimeError(f"binomial: expected floating-point tensors, got {getattr(given, 'dtype', type(given).__name__)}")
+    return _drawn(np.broadcast_shapes(count.shape, prob.shape), count.dtype,
+                  lambda n, p: _numpy(generator).binomial(n.astype(np.int64), p), [count.detach(), prob.detach()])
 
 
 def exponential_(self, lambd=1.0, *, generator=None):
@@ -295,5 +294,5 @@ def fork_rng(devices=None, enabled=True):
             set_rng_state(state)
 
 
-METHODS = (new_tensor, new_empty, new_zeros, new_ones, new_full, exponential_, cauchy_, log_normal_, geometric_, bernoulli_, random_,
+METHODS = (new, new_tensor, new_empty, new_zeros, new_ones, new_full, exponential_, cauchy_, log_normal_, geometric_, bernoulli_, random_,
            multinomial)

@@ -48,7 +48,8 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """(sum |x| ** ord) ** (1 / ord) over `dim`, or over all elements; ord inf: the largest, -inf: the smallest |x|, 0: the number of
     non-zeros. The gradient of a norm of 0 is 0.
     """
-    if dtype is None and isinstance(x, Tensor) and x.is_floating_point() and (ord == 2 or ord == 1):
+    if dtype is None and isinstance(x, Tensor) and x.is_floating_point() and (
+            type(ord) is int and ord >= 0 or type(ord) is float and x.numel()):
         return reduce.norm(x, ord, dim, keepdim)
     x = _floats(x, "linalg.vector_norm", dtype)
     if type(ord) is not int and not isinstance(ord, float):
@@ -83,8 +84,11 @@ def _largest(x, dim, keepdim):
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of matrices: "fro" (root of the sum of squares), "nuc" (sum of singular values), 2, -2 (largest, smallest singular value),
     1, -1 (largest, smallest sum of a column of |A|), inf, -inf (of a row)."""
-    if ord == "fro" and dtype is None and dim == (-2, -1) and isinstance(A, Tensor) and A.is_floating_point() and A.ndim == 2:
-        return reduce.norm(A, 2, None, keepdim)
+    if dtype is None and dim == (-2, -1) and isinstance(A, Tensor) and A.ndim == 2 and A.is_floating_point():
+        if ord == "fro":
+            return reduce.norm(A, 2, None, keepdim)
+        if (ord == 1 or ord == INF) and not keepdim and A.numel():
+            return reduce.amax(reduce.norm(A, 1, 0 if ord == 1 else 1), 0)
     name = "linalg.matrix_norm"
     if (ord == "nuc" or ord == 2) and dtype is None and dim == (-2, -1) and not keepdim:
         s = svdvals(A)
@@ -95,9 +99,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return reduce.norm(A, 2, (rows, cols), keepdim)
     if ord in (1, -1, INF, -INF) and not isinstance(ord, str):
         summed, kept = (rows, cols) if ord in (1, -1) else (cols, rows)
-        sums = elementwise.abs(A).sum(summed, keepdim)
-        if kept > summed and not keepdim:
-            kept -= 1
+        sums, kept = reduce.norm(A, 1, summed, keepdim), kept if keepdim else kept - (summed < kept)
         return _largest(sums, kept, keepdim) if ord > 0 else sums.amin(kept, keepdim)
     if ord in ("nuc", 2, -2):
         s = svdvals(movedim(A, (rows, cols), (-2, -1)))

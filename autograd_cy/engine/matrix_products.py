@@ -11,6 +11,7 @@ import numpy as np
 
 from ..array.errors import ShapeError
 from .arrange import broadcast_shapes
+from .arguments import need_tensor
 from .choose import where
 from .creation import tensor
 from .distances import cdist_row, cov_row, pdist_row
@@ -30,15 +31,13 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 def _need(name, *tensors):
     for x in tensors:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+        need_tensor(x, name)
 
 
 def _dims(name, *pairs):
     """Each tensor has so many dimensions."""
+    _need(name, *(x for x, _ in pairs))
     for x, n in pairs:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
         if x.ndim != n:
             raise ShapeError(f"{name}: expected {', '.join(f'{n}-D' for _, n in pairs)} tensors, but got shapes "
                              f"{', '.join(str(x.shape) for x, _ in pairs)}")

@@ -3,7 +3,7 @@
 Relies on every module of operations. The package's __init__ imports it; functions and methods are the same objects.
 """
 
-from ..array.dtypes import DTYPES, as_dtype
+from ..array.dtypes import DTYPES
 from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import float32, float64, int32, int64, uint8
 from ..array.errors import ArgumentError
@@ -16,7 +16,7 @@ from . import (
 from .arguments import need_tensor
 from .devices import CPU
 from .gradients import FUNCTIONS
-from .choose import add, add_, clamp, clamp_, isclose, masked_fill, masked_fill_, prelu, sub, sub_, where
+from .choose import add, add_, clamp, clamp_, isclose, masked_fill, masked_fill_, pow, pow_, prelu, sub, sub_, where
 from .tensor import Tensor, put_into_type
 
 
@@ -39,7 +39,7 @@ def div_(input, other, *, rounding_mode=None):
     """In place: a / b; rounding_mode "floor" or "trunc" rounds the quotient."""
     if rounding_mode is None:
         return elementwise.div_(input, other)
-    return copies.copy_(input, div(input, other, rounding_mode=rounding_mode))
+    return copies.store_(input, div(input, other, rounding_mode=rounding_mode), "div_")
 
 
 # ---- in place, filled
@@ -62,22 +62,15 @@ def detach_(self):
 # ---- conversions
 
 def _converter(dtype):
-    def convert(self):
+    def convert(self, *, memory_format=None):
         return shape.convert(self, dtype)
     convert.__doc__ = f"In dtype {dtype.name}."
     return convert
 
 
-_TYPES = {"float32": "Float", "float64": "Double", "int32": "Int", "int64": "Long", "uint8": "Byte", "bool": "Bool"}
-
-
 def type_(self, dtype=None, non_blocking=False):
-    """In another dtype; without one, PyTorch's name of its own: "torch.FloatTensor"."""
-    if dtype is None:
-        return f"torch.{_TYPES[self.dtype.name]}Tensor"
-    if isinstance(dtype, str) and dtype.startswith("torch.") and dtype.endswith("Tensor"):
-        dtype = {f"torch.{name}Tensor": key for key, name in _TYPES.items()}.get(dtype, dtype)
-    return shape.convert(self, as_dtype(dtype))
+    """In another dtype, which an older script's type of tensors may name; without one, the name of its own: "torch.FloatTensor"."""
+    return types.typename(self) if dtype is None else shape.convert(self, types.of_type(dtype))
 
 
 def type_as(self, other):
@@ -173,12 +166,12 @@ UNARY = [name for name in _ELEMENTWISE if TABLE[name].inputs == ("x",) and TABLE
 METHODS = {name: getattr(elementwise, name) for name in _ELEMENTWISE}
 METHODS |= {name + "_": getattr(elementwise, name + "_") for name in _ELEMENTWISE if TABLE[name].result == "same"}
 METHODS |= {f.__name__: f for f in (
-    add, sub, add_, sub_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, shape.view_as,
+    add, sub, add_, sub_, pow, pow_, div, div_, copies.fill_, copies.zero_, uniform_, normal_, detach_, copies.to, type_as, shape.view_as,
     shape.reshape_as, shape.expand_as, shape.broadcast_to, __deepcopy__, __copy__, __reduce_ex__, __dlpack__, __dlpack_device__, __format__,
     clamp, clamp_, masked_fill, masked_fill_, choose.logit, choose.logit_, choose.nan_to_num, choose.nan_to_num_, choose.polygamma_,
     choose.round, choose.round_,
     isclose, composed.allclose, composed.ldexp, composed.ldexp_, composed.positive, prelu, composed.float_power,
-    composed.angle, composed.frexp, composed.isreal, composed.renorm, composed.gcd, composed.lcm, types.equal, types.is_nonzero,
+    composed.angle, composed.frexp, composed.isreal, composed.renorm, composed.gcd, composed.lcm, types.equal,
     elementwise.i0, elementwise.i0_,
     shape.reshape, shape.view, shape.permute, shape.transpose, shape.t, shape.movedim, shape.flatten, shape.squeeze, shape.unsqueeze,
     shape.expand, shape.clone, shape.detach, copies.copy_, joins.split, joins.chunk, joins.unbind,
@@ -207,9 +200,12 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
             "data": property(shape.detach, lambda self, value: copies.set_data(self, value)),
             "device": property(lambda self: CPU), "is_cuda": property(lambda self: False), "is_cpu": property(lambda self: True),
             "type": type_, "pin_memory": lambda self: self,
-            "is_complex": lambda self: False, "conj": lambda self: self, "get_device": lambda self: -1, "is_pinned": lambda self: False,
-            "share_memory_": lambda self: self, "is_same_size": lambda self, other: self.shape == other.shape,
-            "is_signed": lambda self: self.dtype.name not in ("uint8", "bool"),
+            "get_device": lambda self: -1, "is_pinned": lambda self: False, "is_shared": lambda self: False,
+            "share_memory_": lambda self: self,
+            "narrow_copy": lambda self, dim, start, length: shape.narrow(self, dim, start, length).clone(),
+            **{name: getattr(types, name) for name in (
+                "is_complex", "is_conj", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed")},
+            **dict.fromkeys(("conj", "conj_physical", "conj_physical_", "resolve_conj", "resolve_neg"), composed.real),
             "nelement": Tensor.numel, "ndimension": Tensor.dim,
             "cpu": lambda self: self, "where": lambda self, condition, other: where(condition, self, other),
             "float": _converter(float32), "double": _converter(float64), "long": _converter(int64), "int": _converter(int32),
@@ -219,9 +215,8 @@ METHODS |= {"contiguous": shape.contiguous_tensor, "swapaxes": shape.transpose, 
 def _in_place(function, name):
     """The form in place of a function that has no loop for it; the result is written in the tensor's own dtype."""
     def in_place(self, *args, **options):
-        has_gradient = need_tensor(self, name + "_").requires_grad
-        before = shape.clone(self) if has_gradient else self       # its gradient may need what is overwritten
-        return copies.copy_(self, function(before, *args, **options))
+        before = indexing.kept_values(need_tensor(self, name + "_"), (*args, *options.values()))
+        return copies.store_(self, function(before, *args, **options), name + "_")
     in_place.__name__ = in_place.__qualname__ = name + "_"
     in_place.__doc__, in_place.__wrapped__ = f"In place: {name}.", function
     return in_place
@@ -233,7 +228,7 @@ METHODS |= {name + "_": _in_place(METHODS[name], name) for name in (
 
 METHODS |= {f.__name__: f for f in (
     shape.select, shape.narrow, shape.unflatten, shape.adjoint, windows.diagonal, windows.unfold, windows.as_strided,
-    blocks.repeat, blocks.tile, arrange.repeat_interleave, blocks.flip, arrange.fliplr, arrange.flipud, blocks.roll, blocks.rot90,
+    blocks.repeat, blocks.tile, blocks.repeat_interleave, blocks.flip, arrange.fliplr, arrange.flipud, blocks.roll, blocks.rot90,
     shape.ravel, joins.tensor_split, arrange.hsplit, arrange.vsplit, arrange.dsplit, windows.diag, windows.diag_embed, arrange.diagflat,
     windows.diagonal_scatter, windows.select_scatter, windows.slice_scatter, windows.tril, windows.triu, arrange.tril_, arrange.triu_,
     arrange.t_, arrange.transpose_, arrange.squeeze_, arrange.unsqueeze_, arrange.resize_,
@@ -280,7 +275,7 @@ FUNCTIONS.update({
     "embedding_back": indexing.embedding_back,
     "convert": lambda x, code: shape.convert(x, DTYPES[code]), "zeros": creation.zeros_code, "ones": creation.ones_code,
     "full_like": creation.full_like, "arange": creation.arange, "add_": elementwise.add_,
-    "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
+    "powers": named_products.powers, "cumulate": scans.cumulate, "cumprod": scans.cumprod, "recurrence": scans.recurrence,
 })
 FUNCTIONS.update({name: _linear(name) for name in (
     "band", "cofactor", "det", "inverse_or_inf", "matrix_exp", "permutation_matrix", "pinv", "solve_again", "solve_triangular", "svd")})

@@ -4,19 +4,19 @@
 
 from cpython.object cimport PyObject
 
-from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
+from autograd_cy.array.dtype cimport FLOAT64, INT64, MAX_NDIM, itemsize_of
 from autograd_cy.array.layout cimport (
-    Layout, layout_contiguous, layout_contiguous_like, layout_decref, same_shape, strides_of,
+    Layout, layout_contiguous, layout_contiguous_like, layout_decref, layout_strided, same_shape, strides_of,
 )
 from autograd_cy.engine.arguments cimport need_tensor, read_shape
 from autograd_cy.engine.object cimport own
-from autograd_cy.engine.operands cimport converted
+from autograd_cy.engine.operands cimport converted, copy_into, number_tensor
 from autograd_cy.engine.products cimport check_operands, matmul_recorded
 from autograd_cy.engine.record cimport any_wants_grad, record
 from autograd_cy.engine.reduce cimport reduced
-from autograd_cy.engine.routines cimport row_number, run_routine
-from autograd_cy.engine.shape cimport reshape_to
-from autograd_cy.engine.tensor cimport POW, Tensor, is_tensor, operators, tensor_new
+from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
+from autograd_cy.engine.shape cimport made, reshape_to
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport K, REDUCE_SUM
 
 from autograd_cy.array.errors import DTypeError, ShapeError, worded
@@ -26,7 +26,8 @@ from autograd_cy.engine.shape import reshape
 from autograd_cy.kernels.table import routine_number
 
 cdef int ADD = row_number("add"), MUL = row_number("mul"), TRACE = row_number("trace"), CROSS = row_number("cross")
-cdef int SUM = row_number("sum"), KRON = row_number("kron")
+cdef int SUM = row_number("sum"), KRON = row_number("kron"), VANDER = row_number("vander")
+cdef int RUNNING_PRODUCT = routine_of("scans.running_product")
 cdef int R_CROSS = -1, R_KRON = -1        # routines, once they are needed
 cdef object MATMUL_FUNCTION = matmul, RESHAPE_FUNCTION = reshape, SUM_FUNCTION = sum_over
 
@@ -194,25 +195,43 @@ cdef object pair_row(int opcode, int routine, Tensor a, Tensor b, object out):
 
 
 def powers(Tensor x, Py_ssize_t n, bint increasing):
-    """The powers 0 to n - 1, or n - 1 to 0, in a new last dimension, for vander."""
+    """The row itself: the powers 0 to n - 1, or n - 1 to 0, in a new last dimension, as running products."""
     cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t k
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t ints[2]
+    cdef PyObject* tensors[3]
     cdef int ndim = x.layout.ndim, i
-    cdef Layout* layout = layout_contiguous(1, &n)
-    cdef Tensor exponents = own(tensor_new(layout, INT64))
-    layout_decref(layout)
-    for k in range(n):
-        (<long long*> exponents.data)[k] = k if increasing else n - 1 - k
-    if x.dtype_ == BOOL:
-        x = own(converted(x, INT64))
+    cdef Tensor out, rest, wide
+    cdef Py_ssize_t step
     if ndim == MAX_NDIM:
         raise worded(ShapeError, "vander: a tensor has at most {} dimensions", ndim)
+    if x.dtype_ > INT64:
+        x = own(converted(x, INT64))
     for i in range(ndim):
         shape[i] = x.layout.dims[i]
-    shape[ndim] = 1
-    x = reshape_to(x, ndim + 1, shape)
-    exponents = own(converted(exponents, x.dtype_))
-    return own(operators.binary(POW, <PyObject*> x, <PyObject*> exponents))
+    shape[ndim] = n
+    out = made(ndim + 1, shape, x.dtype_)
+    if n:
+        for i in range(ndim):
+            steps[i] = strides_of(out.layout)[i]
+        shape[ndim], steps[ndim] = 1, 1
+        step = itemsize_of(x.dtype_) if increasing else -itemsize_of(x.dtype_)
+        wide = own(tensor_alias(out, layout_strided(ndim + 1, shape, steps), out.data + (0 if increasing else -(n - 1) * step)))
+        copy_into(wide, own(number_tensor(1, x.dtype_)))
+        shape[ndim], steps[ndim] = n - 1, 1 if increasing else -1
+        rest = own(tensor_alias(out, layout_strided(ndim + 1, shape, steps), wide.data + step))
+        for i in range(ndim):
+            steps[i] = strides_of(x.layout)[i]
+        steps[ndim] = 0
+        wide = own(tensor_alias(x, layout_strided(ndim + 1, shape, steps), x.data))
+        tensors[0], tensors[1] = <PyObject*> rest, <PyObject*> wide
+        ints[0], ints[1] = ndim, 0
+        run_routine(RUNNING_PRODUCT, tensors, 2, ints)
+    tensors[0] = <PyObject*> x
+    if x.dtype_ <= FLOAT64 and any_wants_grad(1, tensors):
+        attrs = (n, bool(increasing))
+        record(VANDER, <PyObject*> out, 1, tensors, <PyObject*> attrs, NULL)
+    return out
 
 
 # ---- einsum: what einsum.py planned

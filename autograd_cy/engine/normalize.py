@@ -9,6 +9,7 @@ from functools import partial
 
 from ..array.errors import ShapeError
 from . import creation
+from .arguments import need_tensor
 from .convolve import need_float
 from .elementwise import rsqrt
 from .gradients import FUNCTIONS
@@ -153,7 +154,7 @@ def _plan_of_batch_norm(x, weight, bias, running_mean, running_var, training, mo
     if training:
         _several(x.shape[0] * math.prod(x.shape[2:]), x.shape)
     for key, value in (("running_mean", running_mean), ("running_var", running_var)):
-        if value is not None and value.shape != (channels,):
+        if value is not None and need_tensor(value, "batch_norm").shape != (channels,):
             raise ShapeError(f"batch_norm: {key} should contain {channels} elements not {value.numel()}")
         if value is None and not training:
             raise RuntimeError(f"batch_norm: {key} must be defined in evaluation mode")

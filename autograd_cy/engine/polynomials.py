@@ -36,11 +36,12 @@ def _evaluate(name, input, n, shifted):
     if not isinstance(input, Tensor) and not isinstance(n, Tensor):
         raise TypeError(f"{name}: expected a Tensor, got {type(input).__name__} and {type(n).__name__}")
     _, first, following = RECURRENCES[name]
-    x = input if isinstance(input, Tensor) else full_like(n, input, dtype=get_default_dtype())
-    x = x if x.is_floating_point() else x.to(get_default_dtype())
     several = isinstance(n, Tensor)
+    dtype = result_type(input, n) if several else input.dtype
+    dtype = dtype if dtype.is_floating_point else get_default_dtype()
+    x = input.to(dtype) if isinstance(input, Tensor) else full_like(n, input, dtype=dtype)
     if several:
-        x, n = broadcast_tensors(x.to(result_type(x, n)), n.trunc())
+        x, n = broadcast_tensors(x, n.to(dtype).trunc())
         most = int(n.max()) if n.numel() else 0
     else:
         most = int(n)

@@ -43,6 +43,27 @@ def _plan_of_taken(x, indices, shape):
     return RowPlan("take_planes", "pooling.take", 2, ((shape, -1),), _planes(x.shape, indices), (), (shape,), aux=(2, 3), recorded=1)
 
 
+def _plan_of_samples(row, image, low, taps, out, attrs):
+    return RowPlan(row, "pooling." + row, 3, ((out, -1),), (*image[:2], low.shape[2], low.shape[1], taps, *image[2:]), (), attrs,
+                   aux=(3, 4), recorded=2)
+
+
+def _plan_of_sampled(x, weight, low, taps):
+    """Sums of neighbours with weights (N, taps ** d, P), of x (N, C, *sizes) at the places whose lowest ones are low (N, d, P)."""
+    return _plan_of_samples("sampled", x.shape, low, taps, (*x.shape[:2], low.shape[2]), (taps,))
+
+
+def _plan_of_sampled_input(z, weight, low, shape, taps):
+    return _plan_of_samples("sampled_input", shape, low, taps, shape, (shape, taps))
+
+
+def _plan_of_sampled_weight(z, x, low, taps):
+    return _plan_of_samples("sampled_weight", x.shape, low, taps, (x.shape[0], taps ** low.shape[1], low.shape[2]), (taps,))
+
+
+sampled = partial(run_planned, _plan_of_sampled)
+FUNCTIONS.update({"sampled": sampled, "sampled_input": partial(run_planned, _plan_of_sampled_input),
+                  "sampled_weight": partial(run_planned, _plan_of_sampled_weight)})
 FUNCTIONS.update({"max_pool": partial(run_planned, _plan_of_largest), "put_planes": partial(run_planned, _plan_of_put),
                   "take_planes": partial(run_planned, _plan_of_taken)})
 rows_of(average_windows="pooling.average", average_windows_back="pooling.average_back")
@@ -87,10 +108,20 @@ def _plan_of_max(x, *args):
     return _plan_of_largest(x, geometry, size, 2 if return_indices else 1, single)
 
 
+def _largest(plan, x, *args, return_indices):
+    """What the plan of a maximum makes. Short integers are float64 meanwhile: the routine knows three dtypes."""
+    short = isinstance(x, Tensor) and x.dtype.name in ("int32", "uint8")
+    out = run_planned(plan, x.double() if short else x, *args)
+    values = out[0] if return_indices else out
+    if short:
+        values = values.to(x.dtype)
+    return (values, out[1].clone()) if return_indices else values               # the node keeps its own indices
+
+
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name):
     return_indices = bool(return_indices)
-    out = run_planned(_plan_of_max, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name)
-    return (out[0], out[1].clone()) if return_indices else out               # the node keeps its own indices
+    return _largest(_plan_of_max, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, d, name,
+                    return_indices=return_indices)
 
 
 def max_pool1d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
@@ -186,10 +217,9 @@ def _plan_of_adaptive_max(x, output_size, return_indices, d, name):
     return _plan_of_largest(x, geometry, size, 2 if return_indices else 1, single)
 
 
-def _adaptive_max(x, output_size, return_indices, d, name):
+def _adaptive_max(input, output_size, return_indices, d, name):
     return_indices = bool(return_indices)
-    out = run_planned(_plan_of_adaptive_max, x, output_size, return_indices, d, name)
-    return (out[0], out[1].clone()) if return_indices else out
+    return _largest(_plan_of_adaptive_max, input, output_size, return_indices, d, name, return_indices=return_indices)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size, return_indices: bool = False):

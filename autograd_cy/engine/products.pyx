@@ -191,13 +191,13 @@ cdef Tensor factor(object x, str name):
     return own(as_operand_tensor(<PyObject*> x, -1))
 
 
-def matmul(a, b):
+def matmul(input, other):
     """The matrix product over the last two axes.
 
     1-d operands count as a row (left) or column (right) and lose that axis in the result; leading axes broadcast.
     Raises ValueError where the shapes, RuntimeError where the dtypes do not fit.
     """
-    cdef Tensor x = factor(a, "matmul"), y = factor(b, "matmul")
+    cdef Tensor x = factor(input, "matmul"), y = factor(other, "matmul")
     cdef Tensor out
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t flat[2]
@@ -216,7 +216,7 @@ def matmul(a, b):
             raise worded(ShapeError, "matmul: shapes {.shape} and {.shape} do not fit", x, y)
         return squeeze(matmul(x, unsqueeze(y, 1)), -1)
     if y.layout.ndim == 2 and x.layout.ndim > 2:
-        # One large product instead of a batch, and no batch of gradients to sum for b.
+        # One large product instead of a batch, and no batch of gradients to sum for other.
         for i in range(x.layout.ndim - 1):
             shape[i] = x.layout.dims[i]
         flat[0], flat[1] = product_of(shape, x.layout.ndim - 1), x.layout.dims[x.layout.ndim - 1]

@@ -7,7 +7,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.array.layout cimport CONTIGUOUS
-from autograd_cy.engine.creation cimport allocate, code_of, finish, memory_of, sizes_of, tell
+from autograd_cy.engine.creation cimport allocate, array_of, code_of, finish, sizes_of, tell
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, default_dtype
 from autograd_cy.engine.tensor cimport Tensor
@@ -96,7 +96,7 @@ def draw(Tensor t not None, str name, generator, double p=0, double scale=1, bin
         tell(generators.again(name, generator, p, scale), [], [t])
     numbers = generators.source(generator)
     if normal and t.dtype_ == FLOAT64:
-        getattr(numbers, name)(dtype=DTYPES[t.dtype_].name, out=memory_of(t))
+        getattr(numbers, name)(dtype=DTYPES[t.dtype_].name, out=array_of(t))
         return
     numbers = numbers.bit_generator
     bits = <Bits*> PyCapsule_GetPointer(numbers.capsule, "BitGenerator")
@@ -110,25 +110,25 @@ def draw(Tensor t not None, str name, generator, double p=0, double scale=1, bin
     lock.release()
 
 
-cdef object drawn_floats(tuple size, str name, object generator, object dtype, object requires_grad):
+cdef object drawn_floats(tuple sizes, object size, str name, object generator, object dtype, object requires_grad, object device):
     cdef int code = code_of(dtype, default_dtype())
     cdef Tensor t
     if code > FLOAT64:
         raise worded(RuntimeError, "{}: expected a floating-point dtype, got {}",
                                    'rand' if name == 'random' else 'randn', DTYPES[code].name)
-    t = allocate(sizes_of(size), code, "rand")
+    t = allocate(sizes_of(sizes, size), code, "rand")
     draw(t, name, generator)
-    return finish(t, requires_grad)
+    return finish(t, requires_grad, device)
 
 
-def rand(*size, generator=None, dtype=None, requires_grad=False, device=None):
+def rand(*sizes, size=None, generator=None, dtype=None, requires_grad=False, device=None):
     """Uniform random numbers from [0, 1)."""
-    return drawn_floats(size, "random", generator, dtype, requires_grad)
+    return drawn_floats(sizes, size, "random", generator, dtype, requires_grad, device)
 
 
-def randn(*size, generator=None, dtype=None, requires_grad=False, device=None):
+def randn(*sizes, size=None, generator=None, dtype=None, requires_grad=False, device=None):
     """Normal random numbers of mean 0 and variance 1."""
-    return drawn_floats(size, "standard_normal", generator, dtype, requires_grad)
+    return drawn_floats(sizes, size, "standard_normal", generator, dtype, requires_grad, device)
 
 
 def bernoulli(input, *, generator=None):

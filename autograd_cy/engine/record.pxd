@@ -101,6 +101,11 @@ cdef inline Saved* saved_or_raise(Node node, int bit) except NULL:
 
 # Record a kernel operation with tensor inputs: edges, what the row's rules need, attributes.
 cdef int record(int opcode, PyObject* out, int n, PyObject** inputs, PyObject* attrs, PyObject* aux) except -1
+# Where one of the inputs wants it, record out as computed from them, by a row whose attributes are integers.
+cdef int record_ints(PyObject* out, int row, int n, PyObject** inputs, int n_ints, const Py_ssize_t* ints) except -1
+# out, computed from x; a view of x with the given layout (one reference is taken over) and address: recorded likewise.
+cdef object made_of(Tensor x, object out, int row, int n, const Py_ssize_t* ints)
+cdef object view_of(Tensor x, Layout* layout, char* data, int row, int n, const Py_ssize_t* ints)
 # The history of a tensor that is a converted or other copy of what the edge leads to.
 cdef int link_through_conversion(PyObject* result, Edge* edge) except -1
 cdef bint any_wants_grad(int n, PyObject** inputs) except -1

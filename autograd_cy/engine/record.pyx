@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from autograd_cy.array.dtype cimport MAX_NDIM, itemsize_of
-from autograd_cy.array.layout cimport layout_incref, strides_of
+from autograd_cy.array.layout cimport Layout, layout_incref, strides_of
 from autograd_cy.array.storage cimport storage_incref
 from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport (
@@ -17,7 +17,8 @@ from autograd_cy.engine.node cimport (
     node_with_ints, remember_line, saved_at,
 )
 from autograd_cy.kernels.table cimport recorder
-from autograd_cy.engine.tensor cimport CUSTOM_VIEW, RETAINS_GRAD, Tensor, operators, tensor_wrap, watch
+from autograd_cy.engine.object cimport own
+from autograd_cy.engine.tensor cimport CUSTOM_VIEW, RETAINS_GRAD, Tensor, operators, tensor_alias, tensor_wrap, watch
 
 from autograd_cy.array.errors import worded
 
@@ -66,6 +67,34 @@ cdef int record(int opcode, PyObject* out, int n, PyObject** inputs, PyObject* a
     remember_line(node)
     set_history(out, o, 0)
     return 0
+
+
+cdef int record_ints(PyObject* out, int row, int n, PyObject** inputs, int n_ints, const Py_ssize_t* ints) except -1:
+    cdef PyObject* o
+    cdef int i = 0
+    while not wants_grad(<Tensor> inputs[i]):
+        i += 1
+        if i == n:
+            return 0
+    if grad_enabled():
+        o = node_with_ints(row, n, n_ints, ints)
+        for i in range(n):
+            set_edge(&(<Node> o).edges[i], <Tensor> inputs[i])
+        remember_line(<Node> o)
+        set_history(out, o, 0)
+    return 0
+
+
+cdef object made_of(Tensor x, object out, int row, int n, const Py_ssize_t* ints):
+    cdef PyObject* given = <PyObject*> x
+    record_ints(<PyObject*> out, row, 1, &given, n, ints)
+    return out
+
+
+cdef object view_of(Tensor x, Layout* layout, char* data, int row, int n, const Py_ssize_t* ints):
+    out = own(tensor_alias(x, layout, data))
+    set_base(<PyObject*> out, x)
+    return made_of(x, out, row, n, ints)
 
 
 # ---- saved values

@@ -6,6 +6,8 @@ from autograd_cy.engine.tensor cimport Tensor
 
 cdef tuple dims_of(object dim, int ndim, str name)
 cdef PyObject* reduced(int kind, Tensor x, tuple dims, bint keepdim, double param) except NULL
+# A new tensor for a reduction over dims, and its strides in the dims of x (0 on those reduced).
+cdef PyObject* result_for(Tensor x, tuple dims, bint keepdim, int dtype, Py_ssize_t* strides) except NULL
 cdef Tensor input_of(object x, str name)
 cdef Tensor float_input(object x, str name)
 cdef object either(object dim, object axis)

@@ -180,31 +180,31 @@ cdef bint keep_of(bint keepdim, object keepdims) except -1:
     return keepdim if keepdims is None else truth(keepdims, "keepdims")
 
 
-def sum(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def sum(input, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The sum over `dim` (all dimensions by default). Integers and bools sum to int64."""
-    cdef Tensor t = input_of(x, "sum")
+    cdef Tensor t = input_of(input, "sum")
     if dtype is not None:
         t = convert(t, dtype)
     return reduction(SUM, REDUCE_SUM, t, dims_of(either(dim, axis), t.layout.ndim, "sum"), keep_of(keepdim, keepdims), 0, None)
 
 
-def mean(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def mean(input, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The mean over `dim` (all dimensions by default); NaN over nothing. RuntimeError for integer tensors."""
-    cdef Tensor t = float_input(x if dtype is None else convert(x, dtype), "mean")
+    cdef Tensor t = float_input(input if dtype is None else convert(input, dtype), "mean")
     return reduction(MEAN, REDUCE_MEAN, t, dims_of(either(dim, axis), t.layout.ndim, "mean"), keep_of(keepdim, keepdims), 0, None)
 
 
-def prod(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def prod(input, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The product over `dim` (all dimensions by default). Integers and bools multiply to int64."""
-    cdef Tensor t = input_of(x, "prod")
+    cdef Tensor t = input_of(input, "prod")
     if dtype is not None:
         t = convert(t, dtype)
     return reduction(PROD, REDUCE_PROD, t, dims_of(either(dim, axis), t.layout.ndim, "prod"), keep_of(keepdim, keepdims), 0, None)
 
 
-def nansum(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def nansum(input, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The sum over `dim` (all dimensions by default) of what is not NaN. Integers and bools sum to int64."""
-    cdef Tensor t = input_of(x, "nansum")
+    cdef Tensor t = input_of(input, "nansum")
     cdef bint keep = keep_of(keepdim, keepdims)
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "nansum")
     cdef Py_ssize_t strides[MAX_NDIM]
@@ -222,17 +222,17 @@ def nansum(x, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=N
     return out
 
 
-def amax(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
+def amax(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The largest element over `dim`; NaN wins. Ties share the gradient evenly. ValueError over nothing."""
-    cdef Tensor t = input_of(x, "amax")
+    cdef Tensor t = input_of(input, "amax")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amax")
     refuse_empty(t, dims, "amax")
     return reduction(AMAX, REDUCE_MAX, t, dims, keep_of(keepdim, keepdims), 0, None)
 
 
-def amin(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
+def amin(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The smallest element over `dim`; NaN wins. Ties share the gradient evenly. ValueError over nothing."""
-    cdef Tensor t = input_of(x, "amin")
+    cdef Tensor t = input_of(input, "amin")
     cdef tuple dims = dims_of(either(dim, axis), t.layout.ndim, "amin")
     refuse_empty(t, dims, "amin")
     return reduction(AMIN, REDUCE_MIN, t, dims, keep_of(keepdim, keepdims), 0, None)
@@ -255,9 +255,9 @@ cdef object extreme(int opcode, int kind, int index_kind, Tensor x, object dim, 
     return pair(ValuesIndices, values, indices)
 
 
-def max(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
-    """max(x): the largest element. max(x, dim): (values, indices) along dim. max(x, other): the elementwise maximum."""
-    cdef Tensor t = input_of(x, "max")
+def max(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
+    """max(input): the largest element. max(input, dim): (values, indices) along dim. max(input, other): the elementwise maximum."""
+    cdef Tensor t = input_of(input, "max")
     dim = either(dim, axis)
     if isinstance(dim, Tensor):
         return maximum(t, dim)
@@ -266,9 +266,9 @@ def max(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     return extreme(MAX, REDUCE_MAX, REDUCE_ARGMAX, t, dim, keep_of(keepdim, keepdims), "max")
 
 
-def min(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
-    """min(x): the smallest element. min(x, dim): (values, indices) along dim. min(x, other): the elementwise minimum."""
-    cdef Tensor t = input_of(x, "min")
+def min(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
+    """min(input): the smallest element. min(input, dim): (values, indices) along dim. min(input, other): the elementwise minimum."""
+    cdef Tensor t = input_of(input, "min")
     dim = either(dim, axis)
     if isinstance(dim, Tensor):
         return minimum(t, dim)
@@ -286,42 +286,42 @@ cdef object index_of(int kind, Tensor x, object dim, bint keepdim, str name):
     return own(reduced(kind, x, dims, keepdim, 0))
 
 
-def argmax(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
+def argmax(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The index (int64) of the first largest element along `dim`, or in the flattened tensor. NaN counts as largest."""
-    return index_of(REDUCE_ARGMAX, input_of(x, "argmax"), either(dim, axis), keep_of(keepdim, keepdims), "argmax")
+    return index_of(REDUCE_ARGMAX, input_of(input, "argmax"), either(dim, axis), keep_of(keepdim, keepdims), "argmax")
 
 
-def argmin(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
+def argmin(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """The index (int64) of the first smallest element along `dim`, or in the flattened tensor. NaN counts as smallest."""
-    return index_of(REDUCE_ARGMIN, input_of(x, "argmin"), either(dim, axis), keep_of(keepdim, keepdims), "argmin")
+    return index_of(REDUCE_ARGMIN, input_of(input, "argmin"), either(dim, axis), keep_of(keepdim, keepdims), "argmin")
 
 
-def any(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
+def any(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """Whether any element along `dim` is true (not zero); False over nothing. bool, but uint8 of uint8."""
-    cdef Tensor t = input_of(x, "any")
+    cdef Tensor t = input_of(input, "any")
     out = own(reduced(REDUCE_ANY, t, dims_of(either(dim, axis), t.layout.ndim, "any"), keep_of(keepdim, keepdims), 0))
     return out if t.dtype_ != UINT8 else own(converted(out, UINT8))
 
 
-def all(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
+def all(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
     """Whether all elements along `dim` are true (not zero); True over nothing. bool, but uint8 of uint8."""
-    cdef Tensor t = input_of(x, "all")
+    cdef Tensor t = input_of(input, "all")
     out = own(reduced(REDUCE_ALL, t, dims_of(either(dim, axis), t.layout.ndim, "all"), keep_of(keepdim, keepdims), 0))
     return out if t.dtype_ != UINT8 else own(converted(out, UINT8))
 
 
-def var(x, dim=None, unbiased=True, bint keepdim=False, *, correction=None, axis=None, keepdims=None):
-    """The variance over `dim`: sum((x - mean)**2) / (n - correction); correction 1 by default. NaN where n <= correction."""
-    cdef Tensor t = float_input(x, "var")
+def var(input, dim=None, unbiased=True, bint keepdim=False, *, correction=None, axis=None, keepdims=None):
+    """The variance over `dim`: sum((input - mean)**2) / (n - correction); correction 1 by default. NaN where n <= correction."""
+    cdef Tensor t = float_input(input, "var")
     cdef tuple dims = spread_dims(dim, axis, t, "var")
     cdef double c = correction_of(dim, unbiased, correction)
     cdef bint keep = keep_of(keepdim, keepdims)
     return reduction(VAR, REDUCE_VAR, t, dims, keep, c, (dims, keep, c))
 
 
-def std(x, dim=None, unbiased=True, bint keepdim=False, *, correction=None, axis=None, keepdims=None):
+def std(input, dim=None, unbiased=True, bint keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The standard deviation over `dim`: the square root of `var`. Its gradient at equal values is 0."""
-    cdef Tensor t = float_input(x, "std")
+    cdef Tensor t = float_input(input, "std")
     cdef tuple dims = spread_dims(dim, axis, t, "std")
     cdef double c = correction_of(dim, unbiased, correction)
     cdef bint keep = keep_of(keepdim, keepdims)
@@ -353,18 +353,18 @@ cdef double correction_of(object dim, object unbiased, object correction) except
     return number
 
 
-def logsumexp(x, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
-    """log(sum(exp(x))) over `dim`, without overflow; -inf where every input is -inf (gradient 0)."""
-    cdef Tensor t = input_of(x, "logsumexp")
+def logsumexp(input, dim=None, bint keepdim=False, *, axis=None, keepdims=None):
+    """log(sum(exp(input))) over `dim`, without overflow; -inf where every input is -inf (gradient 0)."""
+    cdef Tensor t = input_of(input, "logsumexp")
     if t.dtype_ > FLOAT64:
         t = own(converted(t, default_dtype()))
     return reduction(LOGSUMEXP, REDUCE_LOGSUMEXP, t, dims_of(either(dim, axis), t.layout.ndim, "logsumexp"),
                      keep_of(keepdim, keepdims), 0, None)
 
 
-def norm(x, p=2, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
-    """(sum |x|**p)**(1/p) over `dim`; p may be "fro" (2), inf, -inf, 0 or any number. The gradient at norm 0 is 0."""
-    cdef Tensor t = float_input(x if dtype is None else convert(x, dtype), "norm")
+def norm(input, p=2, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """(sum |input|**p)**(1/p) over `dim`; p may be "fro" (2), inf, -inf, 0 or any number. The gradient at norm 0 is 0."""
+    cdef Tensor t = float_input(input if dtype is None else convert(input, dtype), "norm")
     if p is None or p == "fro":
         p = 2
     if not isinstance(p, (int, float)):
@@ -415,14 +415,14 @@ cdef object softmax_of(int opcode, object x, object dim, object dtype, str name)
     return out
 
 
-def softmax(x, dim=None, dtype=None, *, axis=None):
-    """exp(x) / sum(exp(x)) along `dim`, without overflow."""
-    return softmax_of(SOFTMAX, x, either(dim, axis), dtype, "softmax")
+def softmax(input, dim=None, dtype=None, *, axis=None):
+    """exp(input) / sum(exp(input)) along `dim`, without overflow."""
+    return softmax_of(SOFTMAX, input, either(dim, axis), dtype, "softmax")
 
 
-def log_softmax(x, dim=None, dtype=None, *, axis=None):
-    """log(softmax(x)) along `dim`, without overflow."""
-    return softmax_of(LOG_SOFTMAX, x, either(dim, axis), dtype, "log_softmax")
+def log_softmax(input, dim=None, dtype=None, *, axis=None):
+    """log(softmax(input)) along `dim`, without overflow."""
+    return softmax_of(LOG_SOFTMAX, input, either(dim, axis), dtype, "log_softmax")
 
 
 cdef int softmax_backward(Node node, PyObject** grads, PyObject** result) except -1:

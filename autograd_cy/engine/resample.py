@@ -124,6 +124,16 @@ def upsample(input: Tensor, size=None, scale_factor=None, mode: str = "nearest",
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+def upsample_nearest(input: Tensor, size=None, scale_factor=None) -> Tensor:
+    """The older name of interpolate with mode="nearest"."""
+    return upsample(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Tensor, size=None, scale_factor=None) -> Tensor:
+    """The older name of interpolate with mode="bilinear" and align_corners=True."""
+    return upsample(input, size, scale_factor, "bilinear", True)
+
+
 def _shuffled(shape, r):
     """(sizes of the parts, their new order, the new shape) of pixel_shuffle."""
     if len(shape) < 3:

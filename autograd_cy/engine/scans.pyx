@@ -8,7 +8,7 @@ from collections import namedtuple
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from autograd_cy.array.dtype cimport FLOAT64, INT64
+from autograd_cy.array.dtype cimport BOOL, FLOAT64, INT64, MAX_NDIM
 from autograd_cy.array.layout cimport CONTIGUOUS, Layout, layout_contiguous, layout_decref
 from autograd_cy.engine.arguments cimport axis_of
 from autograd_cy.engine.gradients cimport backwards
@@ -16,21 +16,21 @@ from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, converted, default_dtype
 from autograd_cy.engine.record cimport any_wants_grad, record, unpack
-from autograd_cy.engine.reduce cimport dims_of, either, input_of, keep_of, pair, reduced
+from autograd_cy.engine.reduce cimport dims_of, either, input_of, keep_of, pair, reduced, result_for
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
-from autograd_cy.engine.tensor cimport Tensor, operators, tensor_new
+from autograd_cy.engine.tensor cimport DIV, Tensor, operators, tensor_new
 from autograd_cy.kernels.table cimport REDUCE_SUM
 
 from autograd_cy.array.errors import DTypeError, worded
 from autograd_cy.engine.copies import copy_
 from autograd_cy.engine.gradients import rule_gradient
-from autograd_cy.engine.reduce import ValuesIndices, amax, amin, mean, nansum, std, var
+from autograd_cy.engine.reduce import ValuesIndices, amax, amin, mean, std, var
 from autograd_cy.engine.shape import convert
 
 CUMMAX, CUMMIN = row_number("cummax"), row_number("cummin")
 cdef int CUMSUM = row_number("cumsum"), CUMPROD = row_number("cumprod")
 cdef int LOGCUMSUMEXP = row_number("logcumsumexp"), RECURRENCE = row_number("recurrence")
-cdef int EQ = row_number("eq"), DIV = row_number("div")
+cdef int NANMEAN = row_number("nanmean"), MEAN_WITHOUT_NAN = routine_of("scans.nanmean")
 cdef int RUN_SUM = routine_of("scans.running_sum"), RUN_PRODUCT = routine_of("scans.running_product")
 cdef int RUN_EXTREME = routine_of("scans.running_extreme"), RUN_LOGSUMEXP = routine_of("scans.running_logsumexp")
 cdef int RUN_RECURRENCE = routine_of("scans.recurrence"), REDUCED_BACK = routine_of("scans.reduced_back")
@@ -74,7 +74,10 @@ cdef object running(int opcode, int routine, Tensor x, int axis, bint reverse):
 cdef Tensor summand(object input, object dtype, str name):
     cdef Tensor x = input_of(input, name)
     if dtype is not None:
-        return convert(x, dtype)
+        x = convert(x, dtype)
+        if x.dtype_ == BOOL:
+            raise worded(DTypeError, "{}: not defined for bool tensors", name)
+        return x
     return x if x.dtype_ <= INT64 else own(converted(x, INT64))
 
 
@@ -168,13 +171,19 @@ def nanmean(input, dim=None, bint keepdim=False, *, dtype=None, axis=None, keepd
     cdef Tensor x = input_of(input if dtype is None else convert(input, dtype), "nanmean")
     cdef tuple dims = dims_of(either(dim, axis), x.layout.ndim, "nanmean")
     cdef bint keep = keep_of(keepdim, keepdims)
-    cdef Tensor there, count
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef PyObject* tensors[3]
+    cdef Tensor out, counts
     if x.dtype_ > FLOAT64:
         raise worded(DTypeError, "nanmean: expected a floating-point tensor, got {.dtype.name}", x)
-    there = own(operators.binary(EQ, <PyObject*> x, <PyObject*> x))
-    count = own(converted(own(reduced(REDUCE_SUM, there, dims, keep, 0)), x.dtype_))
-    total = nansum(x, dims, keep)
-    return own(operators.binary(DIV, <PyObject*> total, <PyObject*> count))
+    out = own(result_for(x, dims, keep, x.dtype_, strides))
+    counts = own(tensor_new(out.layout, INT64))
+    tensors[0], tensors[1], tensors[2] = <PyObject*> out, <PyObject*> x, <PyObject*> counts
+    run_routine(MEAN_WITHOUT_NAN, tensors, x.layout.ndim, strides)
+    if any_wants_grad(1, tensors + 1):
+        attrs, aux = (dims, keep), (counts,)
+        record(NANMEAN, <PyObject*> out, 1, tensors + 1, <PyObject*> attrs, <PyObject*> aux)
+    return out
 
 
 # ---- what rules call
@@ -198,13 +207,14 @@ def recurrence(Tensor v, Tensor x, int dim, bint reverse):
     return out
 
 
-# ---- the first derivatives of reductions of few elements over all dims, or neighbouring ones; of others, by their rules, whose loops
-# are made for the processor
+# ---- the first derivatives of reductions of few elements (of products, of any number) over all dims, or neighbouring ones; of others, by
+# their rules, whose loops are made for the processor
 
 cdef enum:
     SOME = 4096
+    A_PRODUCT = 6
 
-cdef dict REDUCTIONS = {}     # opcode -> kind, as in kernels/scans; the last is another extreme
+cdef dict REDUCTIONS = {}     # opcode -> kind, as in kernels/scans; the last are another extreme and the nansum of quotients
 
 
 cdef int reduction_backward(Node node, PyObject** grads, PyObject** result) except -1:
@@ -217,13 +227,17 @@ cdef int reduction_backward(Node node, PyObject** grads, PyObject** result) exce
     cdef double* numbers = [0., 0.]                # a captured call is known by all of its numbers, used or not
     if node.mask & 2:
         y = own(unpack(node, 1, False))
-    if not x.layout.flags & CONTIGUOUS or not 0 < x.layout.numel <= SOME or n and dims[n - 1] != first + n - 1 or g.dtype_ != x.dtype_ \
-            or kind == 3 and attrs[0] != 2 or y is not None and not y.layout.flags & CONTIGUOUS:
+    if kind == A_PRODUCT:                          # whose rule is made of scans
+        x = own(contiguous_of(x))
+    if not x.layout.flags & CONTIGUOUS or not x.layout.numel or x.layout.numel > SOME and kind != A_PRODUCT or g.dtype_ != x.dtype_ \
+            or n and dims[n - 1] != first + n - 1 or kind == 3 and attrs[0] != 2 or y is not None and not y.layout.flags & CONTIGUOUS:
         value = rule_gradient(node, g)
         Py_INCREF(value)
         result[0] = <PyObject*> value
         return 0
-    ints[0], ints[1], ints[2], ints[3] = kind if kind < 7 else 4, 1, 1, 1
+    ints[0], ints[1], ints[2], ints[3] = kind if kind < 7 else 4 if kind == 7 else 5, 1, 1, 1
+    if kind == 8:
+        g = own(operators.binary(DIV, grads[0], <PyObject*> (<Tensor> (<tuple> <object> node.extra)[0])))
     for i in range(x.layout.ndim):
         ints[1 if i < first else 2 if i < first + n else 3] *= x.layout.dims[i]
     g = own(contiguous_of(g))
@@ -242,7 +256,7 @@ cdef int reduction_backward(Node node, PyObject** grads, PyObject** result) exce
     return 0
 
 
-for name in ("var", "std", "logsumexp", "norm", "amax", "nansum", "prod", "amin"):
+for name in ("var", "std", "logsumexp", "norm", "amax", "nansum", "prod", "amin", "nanmean"):
     REDUCTIONS[row_number(name)] = len(REDUCTIONS)
     backwards[row_number(name)] = reduction_backward
 del name

@@ -2,15 +2,9 @@
 
 from cpython.object cimport PyObject
 
-from autograd_cy.array.layout cimport Layout
 from autograd_cy.engine.tensor cimport Tensor
 
 cdef int RESHAPE, SELECT, NARROW       # numbers of rows
-# A recorded view of x with the given layout (one reference is taken over) and address; its attributes are integers or a tuple.
-cdef object view_of(Tensor x, Layout* layout, char* data, int row, int n, const Py_ssize_t* ints)
-# A result computed from x, recorded likewise.
-cdef object made_of(Tensor x, object out, int row, int n, const Py_ssize_t* ints)
-cdef object view_with(Tensor x, Layout* layout, char* data, int row, tuple attrs)
 cdef object reshape_to(Tensor x, int ndim, const Py_ssize_t* shape)
 cdef object transposed(Tensor x, int a, int b)
 # Tensors without gaps, whose elements are not set, or 0.

@@ -15,11 +15,11 @@ from autograd_cy.array.layout cimport (
 )
 from autograd_cy.engine.arguments cimport axis_of, make_quick, need_tensor, read_dims, read_shape, sizes_from
 from autograd_cy.engine.gradients cimport backwards, sum_to_layout
-from autograd_cy.engine.modes cimport grad_enabled, modes, notice
-from autograd_cy.engine.node cimport Node, node_new, node_with_ints, remember_line
+from autograd_cy.engine.modes cimport modes, notice
+from autograd_cy.engine.node cimport Node
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport contiguous_of, converted, copy_elements, copy_of
-from autograd_cy.engine.record cimport any_wants_grad, record, set_base, set_edge, set_history, wants_grad
+from autograd_cy.engine.record cimport any_wants_grad, made_of, record, view_of
 from autograd_cy.engine.routines cimport row_number
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 
@@ -32,45 +32,6 @@ cdef int CLONE = row_number("clone"), CONVERT = row_number("convert"), SUM_TO = 
 
 
 # ---- views
-
-cdef object shown(Tensor x, Layout* layout, char* data, PyObject* node):
-    """A view of x, whose history is the node, if there is one. References to layout and node are taken over."""
-    cdef PyObject* out = tensor_alias(x, layout, data)
-    result = own(out)
-    set_base(out, x)
-    if node != NULL:
-        set_edge(&(<Node> node).edges[0], x)
-        remember_line(<Node> node)
-        set_history(out, node, 0)
-    return result
-
-
-cdef object view_of(Tensor x, Layout* layout, char* data, int row, int n, const Py_ssize_t* ints):
-    cdef PyObject* node = NULL
-    if wants_grad(x) and grad_enabled():
-        node = node_with_ints(row, 1, n, ints)
-    return shown(x, layout, data, node)
-
-
-cdef object made_of(Tensor x, object out, int row, int n, const Py_ssize_t* ints):
-    """out, computed from x."""
-    cdef PyObject* node
-    if wants_grad(x) and grad_enabled():
-        node = node_with_ints(row, 1, n, ints)
-        set_edge(&(<Node> node).edges[0], x)
-        remember_line(<Node> node)
-        set_history(<PyObject*> out, node, 0)
-    return out
-
-
-cdef object view_with(Tensor x, Layout* layout, char* data, int row, tuple attrs):
-    cdef PyObject* node = NULL
-    if wants_grad(x) and grad_enabled():
-        node = node_new(row, 1, 0)
-        Py_INCREF(attrs)
-        (<Node> node).attrs = <PyObject*> attrs
-    return shown(x, layout, data, node)
-
 
 cdef object reshape_to(Tensor x, int ndim, const Py_ssize_t* shape):
     """A view where the layout allows it, else a view of a contiguous copy. The number of elements is right."""
@@ -113,12 +74,12 @@ cdef object reshaped(Tensor x, int ndim, Py_ssize_t* shape):
     return reshape_to(x, ndim, shape) if fits(x, ndim, shape) else None
 
 
-def reshape(x, *shape):
+def reshape(input, *shape):
     """The same elements in another shape: a view where possible, else a copy. One size may be -1.
 
     Raises ValueError where the number of elements differs.
     """
-    cdef Tensor t = need_tensor(x, "reshape")
+    cdef Tensor t = need_tensor(input, "reshape")
     cdef Py_ssize_t sizes[MAX_NDIM]
     return reshape_to(t, sizes_fitting(t, sizes_from(shape), sizes, "reshape"), sizes)
 
@@ -132,9 +93,9 @@ cdef object viewed(Tensor x, int ndim, Py_ssize_t* shape):
     return view_of(x, layout, x.data, RESHAPE, ndim, shape) if layout != NULL else None
 
 
-def view(x, *shape):
+def view(input, *shape):
     """As reshape, but never a copy: ValueError where the layout does not allow a view."""
-    cdef Tensor t = need_tensor(x, "view")
+    cdef Tensor t = need_tensor(input, "view")
     cdef Py_ssize_t sizes[MAX_NDIM]
     if len(shape) == 1 and isinstance(shape[0], DType):
         raise TypeError("view: reinterpreting memory as another dtype is not supported; use to(dtype)")
@@ -182,9 +143,9 @@ cdef object permuted(Tensor x, int n, Py_ssize_t* order):
     return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE, n, order)
 
 
-def permute(x, *dims):
-    """The axes in another order: axis i of the result is axis dims[i] of x. A view."""
-    cdef Tensor t = need_tensor(x, "permute")
+def permute(input, *dims):
+    """The axes in another order: axis i of the result is axis dims[i] of input. A view."""
+    cdef Tensor t = need_tensor(input, "permute")
     cdef Py_ssize_t order[MAX_NDIM]
     cdef object given = sizes_from(dims)
     if len(given) != t.layout.ndim:
@@ -203,15 +164,15 @@ cdef object transposed(Tensor x, int a, int b):
     return permuted(x, x.layout.ndim, order)
 
 
-def transpose(x, dim0, dim1):
+def transpose(input, dim0, dim1):
     """Dimensions dim0 and dim1 exchanged. A view."""
-    cdef Tensor t = need_tensor(x, "transpose")
+    cdef Tensor t = need_tensor(input, "transpose")
     return transposed(t, axis_of(dim0, t.layout.ndim, "transpose"), axis_of(dim1, t.layout.ndim, "transpose"))
 
 
-def t(x):
+def t(input):
     """The transpose of a matrix (a vector or scalar is returned as it is). A view."""
-    cdef Tensor a = need_tensor(x, "t")
+    cdef Tensor a = need_tensor(input, "t")
     if a.layout.ndim > 2:
         raise worded(ShapeError, "t: expected at most 2 dimensions, got shape {.shape}; use transpose() or mT", a)
     return transposed(a, 0, 1)
@@ -234,9 +195,9 @@ def reversed_axes(Tensor x):
     return permuted(x, x.layout.ndim, order)
 
 
-def adjoint(x):
+def adjoint(input):
     """The last two dimensions exchanged (of real numbers, as mT). A view."""
-    cdef Tensor a = need_tensor(x, "adjoint")
+    cdef Tensor a = need_tensor(input, "adjoint")
     if a.layout.ndim < 2:
         raise worded(ShapeError, "adjoint: expected at least 2 dimensions, got shape {.shape}", a)
     return transposed(a, a.layout.ndim - 2, a.layout.ndim - 1)
@@ -249,9 +210,9 @@ def matrix_H(Tensor x):
     return transposed(x, 0, 1)
 
 
-def movedim(x, source, destination):
+def movedim(input, source, destination):
     """Dimensions `source` moved to positions `destination`; the others keep their order. A view."""
-    cdef Tensor a = need_tensor(x, "movedim")
+    cdef Tensor a = need_tensor(input, "movedim")
     cdef int ndim = a.layout.ndim
     cdef Py_ssize_t moved[MAX_NDIM]
     cdef Py_ssize_t places[MAX_NDIM]
@@ -275,9 +236,9 @@ def movedim(x, source, destination):
     return permuted(a, ndim, order)
 
 
-def flatten(x, start_dim=0, end_dim=-1):
+def flatten(input, start_dim=0, end_dim=-1):
     """Dimensions start_dim to end_dim joined into one. A view where possible."""
-    cdef Tensor a = need_tensor(x, "flatten")
+    cdef Tensor a = need_tensor(input, "flatten")
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef int first = axis_of(start_dim, a.layout.ndim, "flatten")
     cdef int last = axis_of(end_dim, a.layout.ndim, "flatten")
@@ -296,12 +257,12 @@ def flatten(x, start_dim=0, end_dim=-1):
     return reshape_to(a, n, shape)
 
 
-def unflatten(x, dim, sizes):
+def unflatten(input, dim, sizes):
     """Dimension dim divided into several; one size may be -1. A view where possible.
 
     Raises RuntimeError where the sizes do not multiply to that of the dimension.
     """
-    cdef Tensor a = need_tensor(x, "unflatten")
+    cdef Tensor a = need_tensor(input, "unflatten")
     cdef Py_ssize_t given[MAX_NDIM]
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef int ndim = a.layout.ndim
@@ -335,9 +296,9 @@ def unflatten(x, dim, sizes):
     return reshape_to(a, ndim - 1 + n, shape)
 
 
-def squeeze(x, dim=None):
+def squeeze(input, dim=None):
     """Without the dimensions of size 1 (all of them, or those of `dim` that have size 1). A view."""
-    cdef Tensor a = need_tensor(x, "squeeze")
+    cdef Tensor a = need_tensor(input, "squeeze")
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef unsigned long long chosen = -1
@@ -353,9 +314,9 @@ def squeeze(x, dim=None):
     return view_of(a, layout_strided(n, shape, strides), a.data, RESHAPE, n, shape)
 
 
-def unsqueeze(x, dim):
+def unsqueeze(input, dim):
     """With a dimension of size 1 inserted at `dim`. A view."""
-    cdef Tensor a = need_tensor(x, "unsqueeze")
+    cdef Tensor a = need_tensor(input, "unsqueeze")
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef int ndim = a.layout.ndim
@@ -390,12 +351,12 @@ cdef object expand_to(object x, object given, str name):
     return made
 
 
-def expand(x, *shape):
+def expand(input, *shape):
     """Repeated along dimensions of size 1, without copying (stride 0); -1 keeps a size.
 
     Raises ValueError where a size differs and is not 1.
     """
-    return expand_to(x, sizes_from(shape), "expand")
+    return expand_to(input, sizes_from(shape), "expand")
 
 
 def expand_as(self, other):
@@ -410,10 +371,10 @@ def broadcast_to(input, size):
     return expand_to(input, size, "broadcast_to")
 
 
-make_quick(reshape, reshaped)
-make_quick(view, viewed)
-make_quick(permute, permuted)
-make_quick(expand, expanded)
+make_quick(reshape, reshaped, NULL)
+make_quick(view, viewed, NULL)
+make_quick(permute, permuted, NULL)
+make_quick(expand, expanded, NULL)
 
 
 def sum_to(x, shape):
@@ -536,9 +497,9 @@ def contiguous_tensor(Tensor x, *, memory_format=None):
     return contiguous(x)
 
 
-def clone(x):
+def clone(input, *, memory_format=None):
     """A copy in memory of its own; differentiable."""
-    cdef Tensor a = need_tensor(x, "clone")
+    cdef Tensor a = need_tensor(input, "clone")
     return made_of(a, copied_as_clone(a), CLONE, 0, NULL)
 
 
@@ -550,9 +511,9 @@ cdef Tensor copied_as_clone(Tensor x):
     return out
 
 
-def detach(x):
+def detach(input):
     """The same memory without history: requires no gradient. A change in place is seen by both."""
-    cdef Tensor a = need_tensor(x, "detach")
+    cdef Tensor a = need_tensor(input, "detach")
     if modes.observer != NULL:
         notice("detach", a)
     layout_incref(a.layout)

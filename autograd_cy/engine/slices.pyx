@@ -11,9 +11,9 @@ from autograd_cy.array.layout cimport Layout, layout_decref, layout_strided, lay
 from autograd_cy.engine.arguments cimport read_shape, unmoved
 from autograd_cy.engine.gradients cimport backwards
 from autograd_cy.engine.node cimport Node
-from autograd_cy.engine.record cimport any_wants_grad, record
+from autograd_cy.engine.record cimport any_wants_grad, record, view_of
 from autograd_cy.engine.routines cimport row_number
-from autograd_cy.engine.shape cimport NARROW, RESHAPE, SELECT, copy_block, fill_one, view_of, zeros_of
+from autograd_cy.engine.shape cimport NARROW, RESHAPE, SELECT, copy_block, fill_one, zeros_of
 from autograd_cy.engine.tensor cimport Tensor, operators
 
 from autograd_cy.array.errors import worded

@@ -20,8 +20,8 @@ from autograd_cy.engine.record cimport any_wants_grad, record, unpack
 from autograd_cy.engine.reduce cimport either, input_of, keep_of, pair
 from autograd_cy.engine.routines cimport routine_of, row_number, run_routine
 from autograd_cy.engine.scans cimport CUMMAX, CUMMIN, new_like
-from autograd_cy.engine.shape cimport reshape_to
-from autograd_cy.engine.tensor cimport Tensor, operators, tensor_alias, tensor_new
+from autograd_cy.engine.shape cimport reshape_to, transposed
+from autograd_cy.engine.tensor cimport Tensor, is_tensor, operators, tensor_alias, tensor_new
 
 from autograd_cy.array.errors import DTypeError, ShapeError, worded
 from autograd_cy.engine.creation import as_tensor, full_like
@@ -120,15 +120,16 @@ def argsort(input, dim=-1, bint descending=False, stable=False, *, axis=None):
 
 def msort(input):
     """The elements in order along the first dimension: sort(input, 0).values."""
-    return sort(input, 0)[0]
+    cdef Tensor x = input_of(input, "msort")
+    return along(SORT, TASK_SORT, x, axis_of(0, x.layout.ndim, "msort"), size_along(x, 0), True, False, 0, (0, False))[0]
 
 
-def sorted_values(Tensor x):
-    """The elements of a 1-d tensor in order; no history."""
+def sorted_values(Tensor x, order):
+    """The elements of a 1-d tensor in order; where they were, into `order`, or None. No history."""
     cdef Tensor values = new_like(x, x.dtype_)
     cdef PyObject* tensors[3]
     cdef Py_ssize_t ints[4]
-    tensors[0], tensors[1], tensors[2] = <PyObject*> values, NULL, <PyObject*> x
+    tensors[0], tensors[1], tensors[2] = <PyObject*> values, NULL if order is None else <PyObject*> order, <PyObject*> x
     ints[0], ints[1], ints[2], ints[3] = 0, TASK_SORT, 0, 0
     run_routine(ALONG, tensors, 4, ints)
     return values
@@ -246,11 +247,14 @@ cdef object quantiles(object input, object q, object dim, bint keep, object inte
     cdef Py_ssize_t shape[MAX_NDIM]
     cdef int axis = 0 if dim is None else axis_of(dim, x.layout.ndim, name), ndim = x.layout.ndim, i
     cdef bint several = isinstance(q, Tensor) and (<Tensor> q).layout.ndim == 1
+    cdef int mode = 0
     cdef unsigned long long before = operators.exchanges
     cdef double level
     if x.dtype_ > FLOAT64:
         raise worded(DTypeError, "{}: expected a floating-point tensor, got {.dtype.name}", name, x)
-    if interpolation not in BETWEEN:
+    while mode < 5 and interpolation != BETWEEN[mode]:
+        mode += 1
+    if mode == 5:
         raise worded(ShapeError, "{}: interpolation must be one of {}, got {!r}", name, BETWEEN, interpolation)
     if isinstance(q, Tensor):
         if (<Tensor> q).layout.ndim > 1 or (<Tensor> q).dtype_ != x.dtype_:
@@ -265,11 +269,10 @@ cdef object quantiles(object input, object q, object dim, bint keep, object inte
     unmoved(before, name)
     if x.layout.numel == 0:
         raise worded(ShapeError, "{}: the input of shape {.shape} is empty", name, x)
-    mode = BETWEEN.index(interpolation)
     if dim is not None and ndim:
         result = quantile_row(x, axis, q, mode, skip, keep or several)
         if several:
-            result = movedim(result, axis, 0)
+            result = transposed(result, 0, 1) if axis == 1 and ndim == 2 else movedim(result, axis, 0)
             return unsqueeze(result, axis + 1) if keep else result
         return result
     result = quantile_row(x if ndim == 1 else reshape_to(x, 1, &x.layout.numel), 0, q, mode, skip, several)
@@ -281,9 +284,9 @@ cdef object quantiles(object input, object q, object dim, bint keep, object inte
     return reshape_to(result, ndim + several, shape)
 
 
-def quantile_row(Tensor x, int axis, q, int mode, bint skip, bint keep):
+cpdef object quantile_row(Tensor x, int axis, q, int mode, bint skip, bint keep):
     """The row itself: q, a number or a contiguous tensor of one dimension, becomes the dimension `axis`, which a number may be without."""
-    cdef bint several = isinstance(q, Tensor)
+    cdef bint several = is_tensor(<PyObject*> q)
     cdef Py_ssize_t n = (<Tensor> q).layout.numel if several else 1
     cdef double level = 0 if several else q
     cdef bint few = size_along(x, axis) <= SHORT                 # which the routine puts in order itself

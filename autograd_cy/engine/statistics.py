@@ -10,7 +10,7 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.dtypes import int64
 from ..array.errors import DTypeError, ShapeError
 from . import elementwise, joins, reduce, scans, shape, sorting
-from .counts import bincount, histc, isin, neighbours, range_of, unique, unique_consecutive
+from .counts import area_row, bincount, histc, isin, neighbours, range_of, unique, unique_consecutive
 from .creation import full, zeros, zeros_code
 from .index import nonzero
 from .routines import call_routine
@@ -55,7 +55,7 @@ def _flat(x):
 
 def count_nonzero(input, dim=None):
     """How many elements along `dim` (an int or a tuple; all by default) are not 0: int64."""
-    x = _tensor(input, "count_nonzero")
+    x = input if isinstance(input, Tensor) else _tensor(input, "count_nonzero")
     return reduce.sum(x if x.dtype is bool_dtype else elementwise.ne(x, 0.0 if x.is_floating_point() else 0), dim)
 
 
@@ -100,7 +100,7 @@ def unique_slices(x, dim, return_inverse, return_counts, ordered, name):
 # ---- histograms
 
 
-def histogram(input, bins, *, range=None, weight=None, density=False):
+def histogram(input, bins=100, *, range=None, weight=None, density=False):
     """(hist, bin_edges): how many elements (or the sum of their weights) lie in each bin; density: divided by width and total.
 
     bins: the edges, ascending, or a number of bins of equal width over `range`, or over the range of the data. The last bin has its right
@@ -144,17 +144,19 @@ def argwhere(input):
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th differences along `dim`: x_i+1 - x_i, n times over; of bools, whether they differ. prepend, append: joined to x before."""
-    if n == 1 and prepend is None and append is None:
-        made = neighbours(input, dim, False)
-        if made is not None:
-            return made
-    x, axis = input, _axis(_tensor(input, "diff"), dim, "diff")
+    x = input
+    if prepend is None is append:
+        while n > 0 and (made := neighbours(x, dim)) is not None:
+            x, n = made, n - 1
+        if n == 0 and x is not input:
+            return x
+    axis = _axis(_tensor(input, "diff"), dim, "diff")
     if n < 0:
         raise ShapeError(f"diff: n must be non-negative, got {n}")
     if n and (prepend is not None or append is not None):
         x = joins.cat([part for part in (prepend, x, append) if part is not None], axis)
     for _ in range(min(n, x.shape[axis])):
-        x = neighbours(x, axis, False) if x.numel() else shape.narrow(x, axis, 0, max(x.shape[axis] - 1, 0))
+        x = neighbours(x, axis) if x.numel() else shape.narrow(x, axis, 0, max(x.shape[axis] - 1, 0))
     return x
 
 
@@ -182,16 +184,14 @@ def _area(y, x, dx, dim, name):
 
 def _sums(y, axis, n):
     """The sums of neighbours."""
-    made = neighbours(y, axis, True)
-    return shape.narrow(y, axis, 0, max(n - 1, 0)) + shape.narrow(y, axis, min(n, 1), max(n - 1, 0)) if made is None else made
+    return shape.narrow(y, axis, 0, max(n - 1, 0)) + shape.narrow(y, axis, min(n, 1), max(n - 1, 0))
 
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The area under y along `dim` by the trapezoidal rule, at points x or at distances dx (1 by default)."""
-    if x is None and dx is None:
-        made = neighbours(y, dim, True, 4096)
-        if made is not None:
-            return reduce.sum(made, dim) * 0.5
+    made = area_row(y, x, dim, dx, False)
+    if made is not None:
+        return made
     y, axis, n, step = _area(y, x, dx, dim, "trapezoid")
     if n == 0:
         return zeros((*y.shape[:axis], *y.shape[axis + 1:]), dtype=y.dtype)
@@ -203,6 +203,9 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """The areas under y from its first element to each of the others along `dim`: as `trapezoid`."""
+    made = area_row(y, x, dim, dx, True)
+    if made is not None:
+        return made
     y, axis, n, step = _area(y, x, dx, dim, "cumulative_trapezoid")
     return scans.cumsum(_sums(y, axis, n) * (step / 2), axis)
 

@@ -206,7 +206,7 @@ cdef class Tensor:
         escape("untyped_storage()")
         return wrap_storage(self.storage)
 
-    def is_contiguous(self):
+    def is_contiguous(self, memory_format=None):
         """Whether the elements lie in row-major order without gaps."""
         return bool(self.layout.flags & CONTIGUOUS)
 

@@ -3,6 +3,8 @@
 Relies on array/dtypes and elementwise functions. The package's front relies on it.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..array.dtypes import DType, as_dtype
@@ -10,7 +12,7 @@ from ..array.dtypes import bool as bool_dtype
 from . import elementwise
 from .arguments import need_tensor
 from .creation import empty
-from .operands import get_default_dtype
+from .operands import get_default_dtype, set_default_dtype
 from .tensor import Tensor
 
 
@@ -27,7 +29,27 @@ def is_floating_point(input: Tensor) -> bool:
 
 def is_complex(input: Tensor) -> bool:
     """False: there are no complex tensors."""
+    need_tensor(input, "is_complex")
     return False
+
+
+is_conj = is_neg = is_complex
+
+
+def is_inference(input: Tensor) -> bool:
+    """False: inference_mode is no_grad here, and what it makes are ordinary tensors."""
+    need_tensor(input, "is_inference")
+    return False
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return need_tensor(input, "is_signed").dtype.name not in ("uint8", "bool")
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether both have the same shape."""
+    return need_tensor(input, "is_same_size").shape == need_tensor(other, "is_same_size").shape
 
 
 def numel(input: Tensor) -> int:
@@ -92,4 +114,32 @@ def iinfo(dtype: DType) -> np.iinfo:
     return np.iinfo(dtype.name)
 
 
-__all__ = ["can_cast", "equal", "finfo", "iinfo", "is_floating_point", "is_nonzero", "is_tensor", "numel", "promote_types", "result_type"]
+# ---- PyTorch's types of tensors by dtype
+
+_TYPES = {"float32": "FloatTensor", "float64": "DoubleTensor", "int32": "IntTensor", "int64": "LongTensor", "uint8": "ByteTensor",
+          "bool": "BoolTensor"}
+
+
+def of_type(value: Any) -> DType:
+    """The dtype for a dtype, or for an older script's type of tensors: "torch.FloatTensor", FloatTensor."""
+    name = value if isinstance(value, str) else getattr(value, "__name__", None)
+    return as_dtype(next((dtype for dtype, t in _TYPES.items() if name in (t, "torch." + t)), value))
+
+
+def typename(obj: object) -> str:
+    """The name of an object's type or of a function with its module; of a tensor by its dtype: "torch.FloatTensor"."""
+    if isinstance(obj, Tensor):
+        return "torch." + _TYPES[obj.dtype.name]
+    module, thing = getattr(obj, "__module__", None), obj if hasattr(obj, "__qualname__") else type(obj)
+    return thing.__qualname__ if module in (None, "builtins") else f"{module}.{thing.__qualname__}"
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """set_default_dtype of the dtype of a type of tensors: "torch.DoubleTensor", DoubleTensor."""
+    set_default_dtype(of_type(t))
+
+
+__all__ = [
+    "can_cast", "equal", "finfo", "iinfo", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
+    "is_same_size", "is_signed", "is_tensor", "numel", "promote_types", "result_type", "set_default_tensor_type", "typename",
+]

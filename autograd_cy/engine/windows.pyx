@@ -23,16 +23,16 @@ from autograd_cy.engine.modes cimport grad_enabled
 from autograd_cy.engine.node cimport AS_STRIDED, REPLACE_STRIDED, Edge, Node, node_with_ints, remember_line
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, copy_into, copy_of
-from autograd_cy.engine.record cimport any_wants_grad, record, set_edge, set_history, wants_grad
+from autograd_cy.engine.record cimport any_wants_grad, made_of, record, set_edge, set_history, view_of, wants_grad
 from autograd_cy.engine.routines cimport routine_of, row_number
-from autograd_cy.engine.shape cimport copied_as_clone, copy_block, fill_one, made_of, view_of, zeros_of
+from autograd_cy.engine.shape cimport copied_as_clone, copy_block, fill_one, made, zeros_of
 from autograd_cy.engine.slices cimport viewed_by
 from autograd_cy.engine.tensor cimport Tensor, tensor_alias, tensor_new
 from autograd_cy.kernels.table cimport Array, K
 
 from autograd_cy.array.errors import ShapeError, worded
 from autograd_cy.engine.gradients import FUNCTIONS
-from autograd_cy.engine.shape import clone, select, sum_to
+from autograd_cy.engine.shape import select, sum_to
 
 cdef int AS_STRIDED_BACK = row_number("as_strided_back"), FILL_STRIDED = row_number("fill_strided")
 cdef int DIAGONAL = row_number("diagonal"), DIAGONAL_BACK = row_number("diagonal_back"), UNFOLD = row_number("unfold")
@@ -326,18 +326,25 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 
 
 cdef object diagonal_of(Tensor a, object offset, object dim1, object dim2):
-    cdef Py_ssize_t shape[MAX_NDIM]
-    cdef Py_ssize_t strides[MAX_NDIM]
-    cdef int ndim = a.layout.ndim
-    cdef int first, second, i, n = 0
-    cdef Py_ssize_t shift = integer(offset, "the offset", "diagonal"), length, start = 0
-    cdef Py_ssize_t attrs[3]
+    cdef int ndim = a.layout.ndim, first, second
+    cdef Py_ssize_t shift = integer(offset, "the offset", "diagonal")
     if ndim < 2:
         raise worded(IndexError, "diagonal: expected at least 2 dimensions, got shape {.shape}", a)
     first, second = axis_of(dim1, ndim, "diagonal"), axis_of(dim2, ndim, "diagonal")
     if first == second:
         raise worded(RuntimeError, "diagonal: dim1 and dim2 must differ, got {} and {}", dim1, dim2)
-    for i in range(ndim):
+    return diagonal_at(a, shift, first, second, False)
+
+
+cdef object diagonal_at(Tensor a, Py_ssize_t shift, int first, int second, bint copies):
+    """A view, or a copy that is recorded likewise."""
+    cdef Py_ssize_t shape[MAX_NDIM]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t attrs[3]
+    cdef Py_ssize_t length, start = 0
+    cdef Tensor out
+    cdef int i, n = 0
+    for i in range(a.layout.ndim):
         if i != first and i != second:
             shape[n], strides[n] = a.layout.dims[i], strides_of(a.layout)[i]
             n += 1
@@ -349,6 +356,10 @@ cdef object diagonal_of(Tensor a, object offset, object dim1, object dim2):
         start = -shift * strides_of(a.layout)[first] if length > 0 else 0
     shape[n], strides[n] = max(length, 0), strides_of(a.layout)[first] + strides_of(a.layout)[second]
     attrs[0], attrs[1], attrs[2] = shift, first, second
+    if copies:
+        out = made(n + 1, shape, a.dtype_)
+        copy_block(out, 0, a, start, n + 1, shape, strides_of(out.layout), strides)
+        return made_of(a, out, DIAGONAL, 3, attrs)
     return view_of(a, layout_strided(n + 1, shape, strides), a.data + start * itemsize_of(a.dtype_), DIAGONAL, 3, attrs)
 
 
@@ -380,7 +391,7 @@ cdef int diagonal_backward(Node node, PyObject** grads, PyObject** result) excep
             attrs[i] = node.edges[0].layout.dims[i] if i < ndim else ints[i - ndim]
         out = on_diagonal(g, ndim, attrs)
     else:
-        out = diagonal_of(g, ints[ndim + 1], ints[ndim + 2], ints[ndim + 3])
+        out = diagonal_at(g, ints[ndim + 1], <int> ints[ndim + 2], <int> ints[ndim + 3], False)
     Py_INCREF(out)
     result[0] = <PyObject*> out
     return 0
@@ -403,17 +414,22 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     Raises IndexError for dims out of range, RuntimeError where both are the same.
     """
     cdef Tensor x = need_tensor(input, "diag_embed")
-    cdef Py_ssize_t attrs[MAX_NDIM + 3]
-    cdef int ndim = x.layout.ndim + 1, first, second, i, n = 0
-    cdef Py_ssize_t shift = integer(offset, "the offset", "diag_embed"), size
+    cdef int ndim = x.layout.ndim + 1, first, second
+    cdef Py_ssize_t shift = integer(offset, "the offset", "diag_embed")
     if not 0 < x.layout.ndim < MAX_NDIM:
         raise worded(RuntimeError, "diag_embed: expected 1 to {} dimensions, got {}", MAX_NDIM - 1, x.layout.ndim)
     first, second = axis_of(dim1, ndim, "diag_embed"), axis_of(dim2, ndim, "diag_embed")
     if first == second:
         raise worded(RuntimeError, "diag_embed: dim1 and dim2 must differ, got {} and {}", dim1, dim2)
-    size = x.layout.dims[ndim - 2]
+    return embedded(x, shift, first, second)
+
+
+cdef object embedded(Tensor x, Py_ssize_t shift, int first, int second):
+    cdef Py_ssize_t attrs[MAX_NDIM + 3]
+    cdef int ndim = x.layout.ndim + 1, i, n = 0
+    cdef Py_ssize_t size = x.layout.dims[ndim - 2]
     if not -LARGEST < shift < LARGEST:
-        raise worded(ShapeError, "diag_embed: diagonal {} is out of reach", offset)
+        raise worded(ShapeError, "diag_embed: diagonal {} is out of reach", shift)
     size += shift if shift >= 0 else -shift
     for i in range(ndim):
         if i == first or i == second:
@@ -428,11 +444,12 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 def diag(input, diagonal=0):
     """Of a vector: the matrix with it on a diagonal; of a matrix: a copy of its diagonal."""
     cdef Tensor x = need_tensor(input, "diag")
+    cdef Py_ssize_t shift = integer(diagonal, "the diagonal", "diag")
     if x.layout.ndim == 1:
-        return diag_embed(x, diagonal)
+        return embedded(x, shift, 0, 1)
     if x.layout.ndim != 2:
         raise worded(RuntimeError, "diag: expected a vector or a matrix, got shape {.shape}", x)
-    return clone(diagonal_of(x, diagonal, 0, 1))
+    return diagonal_at(x, shift, 0, 1, True)
 
 
 def unfold(input, dimension, size, step):

@@ -6,7 +6,7 @@ Relies on the engine's nodes (live.nodes_of) and on capture. `graph.of` is this.
 from typing import Any
 
 from autograd_cy.engine import (
-    blocks, counts, dispatch, distances, gather, joins, linear_algebra, named_products, products, reduce, scans, shape,
+    blocks, composed, counts, dispatch, distances, gather, joins, linear_algebra, named_products, products, reduce, scans, shape,
     sorting, windows,
 )
 from autograd_cy.engine.gradients import FUNCTIONS, saved_value
@@ -23,7 +23,7 @@ _REDUCTIONS = {None: 0, "mean": 1, "sum": 2}
 
 
 def _reduced(name):
-    return lambda x, dim, keepdim: getattr(reduce, name)(x, dim, keepdim)
+    return lambda x, dim, keepdim: getattr(scans if name == "nanmean" else reduce, name)(x, dim, keepdim)
 
 
 def _along(name):
@@ -32,7 +32,7 @@ def _along(name):
 
 
 # How the rows that are not elementwise are run again: their inputs, then their attributes.
-FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "prod", "amax", "amin", "logsumexp")} | {
+FORWARD = {name: _reduced(name) for name in ("sum", "nansum", "mean", "nanmean", "prod", "amax", "amin", "logsumexp")} | {
     "max": lambda x, indices, dim, keepdim: reduce.max(x, dim[0] if dim else -1, keepdim).values,
     "min": lambda x, indices, dim, keepdim: reduce.min(x, dim[0] if dim else -1, keepdim).values,
     "var": lambda x, dim, keepdim, correction: reduce.var(x, dim, keepdim=keepdim, correction=correction),
@@ -48,7 +48,10 @@ FORWARD |= {name: getattr(linear_algebra, name) for name in ("band", "cofactor",
     "trace": named_products.trace, "kron": named_products.kron,
     "cross": named_products.cross_rows, "cdist": lambda a, b, p: distances.cdist_row(a, b, p, True),
     "pdist": distances.pdist_row, "cov": lambda x, freedom, unit: distances.cov_row(x, x.shape[1] - freedom, unit),
-    "neighbours": counts.neighbours, "normalize": distances.unit_row,
+    "neighbours": counts.neighbours, "vander": named_products.powers,
+    "area": lambda x, *attributes: counts.area_row(x, None, *attributes),
+    "area_at": lambda x, points, dim, cumulative: counts.area_row(x, points, dim, None, cumulative),
+    "normalize": distances.unit_row, "multilabel_margin": composed.margins,
     "solve": lambda a, b, adjoint: linear_algebra.solve(shape.swap_axes(a) if adjoint else a, b),
     "solve_triangular": linear_algebra.triangular_row, "logabsdet": lambda x: linear_algebra.slogdet(x).logabsdet,
     "cholesky": lambda x, upper: linear_algebra.cholesky(x, upper=upper), "lu_factor": lambda x: linear_algebra.lu_factor(x).LU,
@@ -62,15 +65,18 @@ FORWARD |= {name: FUNCTIONS[name] for name in ("matmul", "sum_to", "reshape", "p
 FORWARD |= {
     "select": shape.select, "narrow": shape.narrow, "unbind": lambda x, count, dim: joins.unbind(x, dim), "diagonal": windows.diagonal,
     "unfold": windows.unfold, "as_strided_back": windows.as_strided_back, "repeat": blocks.repeat, "border": blocks.bordered,
+    "grid": lambda x, sizes, dim: FUNCTIONS["expand"](x.reshape([n if i == dim else 1 for i, n in enumerate(sizes)]), sizes),
     "roll": lambda x, shifts: blocks.roll(x, shifts, range(len(shifts)) if len(shifts) == x.ndim else None),
-    "block_diag": lambda *xs: joins.block_diag(*xs[:-1]), "repeat_interleave": blocks.interleave,
+    "block_diag": lambda *xs: joins.block_diag(*xs[:-1]),
+    "repeat_interleave": lambda x, repeats, dim: blocks.repeat_interleave(x, repeats, None if dim < 0 else dim),
     "scatter": lambda x, index, v, dim: gather.scatter(x, dim, index, v), "embedding": gather.embedding_row,
     "scatter_add": lambda x, index, v, dim: gather.scatter_add(x, dim, index, v),
     "scatter_reduce": lambda x, index, v, reduce, dim, include_self: gather.reduced_row(x, index, v, reduce, dim, include_self),
 }
 FORWARD |= {name: FUNCTIONS[name] for name in (
     "convolution", "convolution_input", "convolution_weight", "unfold_windows", "fold_windows", "average_windows", "average_windows_back",
-    "resample", "resample_back", "normalize_rows", "normalize_channels", "scale_channels", "max_pool")}
+    "resample", "resample_back", "normalize_rows", "normalize_channels", "scale_channels", "max_pool", "sampled", "sampled_input",
+    "sampled_weight")}
 # The operations whose last input may be None.
 MAY_LACK_BIAS = ("linear", "convolution", "convolution_input", "normalize_rows", "normalize_channels", "scale_channels")
 

@@ -1,4 +1,4 @@
-# Binary search, runs of equal elements, and counts of numbers and of what lies in bins.
+# Binary search, runs of equal elements, counts of numbers and of what lies in bins, and areas under points.
 #
 # Relies on table. engine/sorting and engine/statistics run them, as routines.
 
@@ -6,6 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, element, itemsize_of, real
+from autograd_cy.kernels.lines cimport Lines, next_line, number_at, put_number_at, start_lines
 from autograd_cy.kernels.table cimport Array, add_routine
 
 
@@ -219,6 +220,32 @@ cdef Py_ssize_t edges(const Array* arrays, const Py_ssize_t* ints, const double*
     return -1
 
 
+# ---- areas by the trapezoidal rule
+
+cdef Py_ssize_t area(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """out, y and points in the shape of y or NULL: the area under each line of y along an axis; or, ints, under all its beginnings, one
+    less than there are elements. numbers: the distance of neighbours, without points."""
+    cdef Lines lines
+    cdef double sum, step = numbers[0]
+    cdef Py_ssize_t i, j, k
+    start_lines(&lines, arrays, 3, 1, <int> ints[0])
+    while lines.count > 0:
+        sum = 0
+        for j in range(lines.n - 1):
+            i, k = lines.at[1] + j * lines.step[1], lines.at[2] + j * lines.step[2]
+            if arrays[2].data != NULL:
+                step = number_at(&arrays[2], k + lines.step[2]) - number_at(&arrays[2], k)
+            sum += (number_at(&arrays[1], i) + number_at(&arrays[1], i + lines.step[1])) * step / 2
+            if ints[1]:
+                put_number_at(&arrays[0], lines.at[0] + j * lines.step[0], sum)
+        if not ints[1]:
+            put_number_at(&arrays[0], lines.at[0], sum)
+        lines.count -= 1
+        next_line(&lines)
+    return -1
+
+
+add_routine("counting.area", "wrr", area)
 add_routine("counting.among", "wrr", among)
 add_routine("counting.runs", "wwwwrr", runs_of)
 add_routine("counting.bincount", "wrr", bincount, (None, "bincount: expected non-negative integers"))

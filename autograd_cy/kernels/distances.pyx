@@ -1,12 +1,16 @@
-# Distances between rows: the p-norms of all differences between two lots of rows, or between the pairs of one, and their gradients.
+# Distances between rows: the p-norms of all differences between two lots of rows, or between the pairs of one, and their gradients;
+# covariances of a few rows; margins between the elements of rows.
 #
 # Relies on table. engine/named_products runs them, as routines: no array of all differences is made.
 
 from libc.math cimport INFINITY, fabs, pow, sqrt
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from autograd_cy.array.dtype cimport FLOAT32, itemsize_of, real
-from autograd_cy.kernels.table cimport Array, add_routine
+from autograd_cy.kernels.lines cimport number_at, put_number_at
+from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
 
 
 cdef double farthest(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
@@ -23,33 +27,56 @@ cdef double farthest(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
 
 
 cdef enum:
-    LANES = 16                # sums side by side, for vectors (a literal where a loop steps by it)
+    FEW_NUMBERS = 512         # as in engine/distances
 
 
-cdef double row_sum(const real* a, const real* b, Py_ssize_t n, bint squares) noexcept nogil:
-    """Of |a - b|, or of squares."""
-    cdef real lanes[LANES]
-    cdef real d
-    cdef double s = 0
-    cdef Py_ssize_t k, j
-    for j in range(LANES):
-        lanes[j] = 0
-    if squares:
-        for k in range(0, n - 15, 16):
-            for j in range(LANES):
-                d = a[k + j] - b[k + j]
-                lanes[j] += d * d
+cdef extern from *:
+    """
+    /* The sum of |a - b|, or of squares: in vectors that every processor has, with two accumulators. */
+    #define AG_ROW_SUM(T, I, S)                                                                                                   \
+        typedef T ag_wide_##S __attribute__((vector_size(16)));                                                                   \
+        typedef I ag_bits_##S __attribute__((vector_size(16)));                                                                   \
+        static inline ag_wide_##S ag_term_##S(const T *a, const T *b, ag_bits_##S sign, int squares) {                            \
+            ag_wide_##S x, y;                                                                                                     \
+            memcpy(&x, a, sizeof(x));                                                                                             \
+            memcpy(&y, b, sizeof(y));                                                                                             \
+            x -= y;                                                                                                               \
+            return squares ? x * x : (ag_wide_##S) ((ag_bits_##S) x & ~sign);                                                     \
+        }                                                                                                                         \
+        static double ag_row_sum_##S(const T *a, const T *b, Py_ssize_t n, int squares) {                                         \
+            enum { WIDE = 16 / sizeof(T) };                                                                                       \
+            ag_wide_##S first = {0}, second = {0};                                                                                \
+            ag_bits_##S sign = (ag_bits_##S) -first;                                                                              \
+            double sum = 0;                                                                                                       \
+            Py_ssize_t k = 0;                                                                                                     \
+            for (; k + 2 * WIDE <= n; k += 2 * WIDE) {                                                                            \
+                first += ag_term_##S(a + k, b + k, sign, squares);                                                                \
+                second += ag_term_##S(a + k + WIDE, b + k + WIDE, sign, squares);                                                 \
+            }                                                                                                                     \
+            if (k + WIDE <= n) {                                                                                                  \
+                first += ag_term_##S(a + k, b + k, sign, squares);                                                                \
+                k += WIDE;                                                                                                        \
+            }                                                                                                                     \
+            first += second;                                                                                                      \
+            for (int j = 0; j < WIDE; ++j) sum += first[j];                                                                       \
+            for (; k < n; ++k) {                                                                                                  \
+                T d = a[k] - b[k];                                                                                                \
+                sum += squares ? (double) d * d : d < 0 ? -d : d;                                                                 \
+            }                                                                                                                     \
+            return sum;                                                                                                           \
+        }
+    AG_ROW_SUM(float, int32_t, f32)
+    AG_ROW_SUM(double, int64_t, f64)
+    """
+    double ag_row_sum_f32(const float* a, const float* b, Py_ssize_t n, bint squares) nogil
+    double ag_row_sum_f64(const double* a, const double* b, Py_ssize_t n, bint squares) nogil
+
+
+cdef inline double row_sum(const real* a, const real* b, Py_ssize_t n, bint squares) noexcept nogil:
+    if real is float:
+        return ag_row_sum_f32(a, b, n, squares)
     else:
-        for k in range(0, n - 15, 16):
-            for j in range(LANES):
-                d = a[k + j] - b[k + j]
-                lanes[j] += d if d > 0 else -d
-    for j in range(LANES if n >= LANES else 0):
-        s += lanes[j]
-    for k in range(n & ~(LANES - 1), n):
-        d = a[k] - b[k]
-        s += <double> d * d if squares else fabs(d)
-    return s
+        return ag_row_sum_f64(a, b, n, squares)
 
 
 cdef double distance(const real* a, const real* b, Py_ssize_t n, double p) noexcept nogil:
@@ -159,5 +186,98 @@ cdef Py_ssize_t distances_back(const Array* arrays, const Py_ssize_t* ints, cons
     return -1
 
 
+cdef Py_ssize_t covariance(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """Of the rows of x, of at most FEW_NUMBERS elements: divided by a number, or, ints, of rows of length 1. Contiguous."""
+    cdef double z[FEW_NUMBERS]
+    cdef double* row = z
+    cdef double s, most
+    cdef Py_ssize_t m = arrays[1].shape[0], n = arrays[1].shape[1], i, j, k
+    for i in range(m):
+        s = most = 0
+        for k in range(n):
+            row[k] = number_at(&arrays[1], i * n + k)
+            s += row[k]
+        s /= n
+        for k in range(n):
+            row[k] -= s
+            most = max(most, fabs(row[k]))
+        if ints[0]:
+            s = 0
+            for k in range(n):                    # first by the largest: no overflow
+                row[k] /= most
+                s += row[k] * row[k]
+            s = sqrt(s)
+            for k in range(n):
+                row[k] /= s
+        for j in range(i + 1):
+            s = 0
+            for k in range(n):
+                s += row[k] * z[j * n + k]
+            s = max(min(s, 1.), -1.) if ints[0] else s / numbers[0]
+            put_number_at(&arrays[0], i * m + j, s)
+            put_number_at(&arrays[0], j * m + i, s)
+        row += n
+    return -1
+
+
+cdef void margins_of(const real* x, const int64_t* targets, Py_ssize_t count, real* others, Py_ssize_t n, real* loss,
+                     real* slopes) noexcept nogil:
+    """Of one row, whose first `count` targets are listed: the sum of max(0, 1 - x[t] + x[c]) / n over targets t and others c."""
+    cdef Py_ssize_t i, c
+    cdef real level, z, hits, sum, share = 1 / <real> n
+    cdef double total = 0
+    for c in range(n):
+        others[c] = x[c]
+        if slopes != NULL:
+            slopes[c] = 0
+    for i in range(count):
+        others[targets[i]] = -INFINITY
+    for i in range(count):
+        level, hits, sum = 1 - x[targets[i]], 0, 0
+        for c in range(n):
+            z = level + others[c]
+            sum += z if z > 0 else 0
+        total += sum
+        if slopes != NULL:
+            for c in range(n):
+                z = share if level + others[c] > 0 else 0
+                slopes[c] += z
+                hits += z
+            slopes[targets[i]] -= hits
+    loss[0] = <real> (total / n)
+
+
+cdef Py_ssize_t margins(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """arrays: the losses, their gradients or NULL, x (rows, n), targets of its shape (int64), a list in each row that ends at the first
+    negative number. Contiguous. A target that is no class is the status."""
+    cdef Py_ssize_t n = arrays[2].shape[1], size = itemsize_of(arrays[2].dtype), i, count
+    cdef const int64_t* targets = <const int64_t*> arrays[3].data
+    cdef char* slopes = arrays[1].data
+    cdef char* others = <char*> malloc(n * size)
+    if others == NULL:
+        return OUT_OF_MEMORY
+    for i in range(arrays[2].shape[0]):
+        count = 0
+        while count < n and targets[count] >= 0:
+            if targets[count] >= n:
+                free(others)
+                return targets[count]
+            count += 1
+        if arrays[0].dtype == FLOAT32:
+            margins_of[float](<float*> arrays[2].data + i * n, targets, count, <float*> others, n, <float*> arrays[0].data + i,
+                              <float*> slopes)
+        else:
+            margins_of[double](<double*> arrays[2].data + i * n, targets, count, <double*> others, n, <double*> arrays[0].data + i,
+                               <double*> slopes)
+        targets += n
+        if slopes != NULL:
+            slopes += n * size
+    free(others)
+    return -1
+
+
+add_routine("distances.margins", "wwrr", margins, (IndexError, "multilabel_margin_loss: target {status} is out of range for input of shape "
+                                                   "{arrays[2][2]}"))
+add_routine("distances.covariance", "wr", covariance)
 add_routine("distances.distances", "wrr", distances)
 add_routine("distances.back", "wwrrrr", distances_back)

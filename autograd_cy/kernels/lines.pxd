@@ -1,8 +1,8 @@
-# Walking over all lines of some arrays along one axis: what sorting and scans have in common.
+# Walking over all lines of some arrays along one axis: what sorting and scans have in common; and elements read and written one by one.
 #
-# Relies on table. sorting.pyx and scans.pyx rely on it.
+# Relies on table. sorting.pyx, scans.pyx, counting.pyx and distances.pyx rely on it.
 
-from autograd_cy.array.dtype cimport MAX_NDIM
+from autograd_cy.array.dtype cimport FLOAT32, MAX_NDIM
 from autograd_cy.kernels.table cimport Array
 
 cdef enum:
@@ -55,3 +55,15 @@ cdef inline void next_line(Lines* lines) noexcept nogil:
             lines.at[k] -= lines.strides[k][d] * (lines.shape[d] - 1)
         lines.position[d] = 0
         d -= 1
+
+
+# Floats of either dtype, where few elements are not worth a loop for each.
+cdef inline double number_at(const Array* x, Py_ssize_t i) noexcept nogil:
+    return (<float*> x.data)[i] if x.dtype == FLOAT32 else (<double*> x.data)[i]
+
+
+cdef inline void put_number_at(const Array* x, Py_ssize_t i, double value) noexcept nogil:
+    if x.dtype == FLOAT32:
+        (<float*> x.data)[i] = <float> value
+    else:
+        (<double*> x.data)[i] = value

@@ -7,8 +7,9 @@
 # Both walk over the index; the tensor that it points into takes no step along the dimension of the index. Dims that all arrays step
 # through alike are merged, so that whole rows with one index (index_select, where the index has stride 0) are copied at once.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.math cimport INFINITY
+from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from autograd_cy.array.dtype cimport BOOL, FLOAT32, FLOAT64, INT32, INT64, MAX_NDIM, element, itemsize_of, word
@@ -255,6 +256,82 @@ cdef Py_ssize_t scatter_along(const Array* arrays, const Py_ssize_t* ints, const
     return walk_over(&walk, run, itemsize_of(arrays[0].dtype), arrays[0].data, arrays[1].data, <const int64_t*> arrays[2].data)
 
 
+cdef inline void put_start(element* to, Kind kind, element least, element most) noexcept nogil:
+    to[0] = least if kind == MAXIMUM else most if kind == MINIMUM else kind == MULTIPLY
+
+
+cdef void start_value(char* to, int dtype, Kind kind) noexcept nogil:
+    """What combines with v to v."""
+    if dtype == FLOAT32:
+        put_start[float](<float*> to, kind, -INFINITY, INFINITY)
+    elif dtype == FLOAT64:
+        put_start[double](<double*> to, kind, -INFINITY, INFINITY)
+    elif dtype == INT64:
+        put_start[int64_t](<int64_t*> to, kind, INT64_MIN, INT64_MAX)
+    elif dtype == INT32:
+        put_start[int32_t](<int32_t*> to, kind, INT32_MIN, INT32_MAX)
+    else:
+        put_start[uint8_t](<uint8_t*> to, kind, 0, 1 if dtype == BOOL else 255)
+
+
+cdef void divide_by(element* x, const int64_t* counts, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if counts[i] > 1:
+            if element is float or element is double:
+                x[i] /= <element> counts[i]
+            else:                                  # rounded down
+                x[i] = <element> (<int64_t> x[i] / counts[i] - (<int64_t> x[i] % counts[i] < 0))
+
+
+cdef Py_ssize_t reduce_along(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """As scatter_along, into contiguous out; ints: axis, kind, whether what is there takes part, whether to divide by how many did."""
+    cdef Walk walk
+    cdef Array one
+    cdef const Array* out = &arrays[0]
+    cdef Py_ssize_t strides[MAX_NDIM]
+    cdef Py_ssize_t n = 1, i, bad
+    cdef int64_t number = 1
+    cdef int64_t* counts
+    cdef const int64_t* at = <const int64_t*> arrays[2].data
+    cdef Kind kind = <Kind> ints[1]
+    cdef int d
+    for d in range(MAX_NDIM):
+        strides[d] = 0
+    for d in range(out.ndim):
+        n *= out.shape[d]
+    one.strides = strides
+    if not make_walk(&walk, out, &one, &arrays[2], <int> ints[0]):
+        return -1
+    if not ints[2]:
+        start_value(<char*> &number, out.dtype, kind)
+        bad = walk_over(&walk, word_run(itemsize_of(out.dtype), False), itemsize_of(out.dtype), out.data, <char*> &number, at)
+        if bad >= 0:
+            return bad
+    bad = scatter_along(arrays, ints, numbers)
+    if bad >= 0 or not ints[3] or out.dtype == BOOL:
+        return bad
+    counts = <int64_t*> malloc(n * sizeof(int64_t))
+    if counts == NULL:
+        return OUT_OF_MEMORY
+    for i in range(n):
+        counts[i] = ints[2]
+    number = 1
+    walk_over(&walk, <Run> add_numbers[int64_t], sizeof(int64_t), <char*> counts, <char*> &number, at)
+    if out.dtype == FLOAT32:
+        divide_by(<float*> out.data, counts, n)
+    elif out.dtype == FLOAT64:
+        divide_by(<double*> out.data, counts, n)
+    elif out.dtype == INT64:
+        divide_by(<int64_t*> out.data, counts, n)
+    elif out.dtype == INT32:
+        divide_by(<int32_t*> out.data, counts, n)
+    else:
+        divide_by(<uint8_t*> out.data, counts, n)
+    free(counts)
+    return -1
+
+
 cdef Py_ssize_t keep_first(const Walk* w, Py_ssize_t n, char* far, char* near, const int64_t* at) noexcept nogil:
     cdef Py_ssize_t f = w.far[w.ndim - 1], s = w.near[w.ndim - 1], a = w.at[w.ndim - 1], i
     cdef char* place
@@ -335,5 +412,6 @@ cdef Py_ssize_t triangle(const Array* arrays, const Py_ssize_t* ints, const doub
 
 add_routine("moving.gather", "wrr", gather_along, wrong_index)
 add_routine("moving.scatter", "urr", scatter_along, wrong_index)
+add_routine("moving.reduce", "urr", reduce_along, wrong_index)
 add_routine("moving.winners", "wr", winners)
 add_routine("moving.triangle", "wr", triangle)

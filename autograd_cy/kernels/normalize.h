@@ -1,6 +1,7 @@
 /* The loops of normalisation: sums over a run with their accumulators in registers, and rows with a weight for each element.
  *
- * Relies on nothing; it is C because Cython can say neither __restrict nor an array that stays in registers. normalize.pyx relies on it.
+ * Relies on nothing; it is C because Cython can say neither __restrict nor an array that stays in registers. normalize.pyx and rows.pyx
+ * rely on it.
  *
  * Order of addition: element i of a multiple of 16 into accumulator i % 8 or 16, these in turn, then what is left: the same at every level.
  */
@@ -46,6 +47,11 @@
         AG_SUMS(T, x[i + j] - middle, f * f)                                                                              \
         (void) first;                                                                                                     \
         return second;                                                                                                    \
+    }                                                                                                                     \
+    static double ag_run_dot_##S(ptrdiff_t n, const T *x, const T *y) {                                                   \
+        AG_SUMS(T, x[i + j] * y[i + j], 0)                                                                                \
+        (void) second;                                                                                                    \
+        return first;                                                                                                     \
     }                                                                                                                     \
     /* sums[0] += the sum of g w, sums[1] += that of g w (x - mean) scale */                                              \
     static void ag_run_weighted_##S(ptrdiff_t n, const T *g, const T *x, const T *w, T mean, T scale, double *sums) {     \

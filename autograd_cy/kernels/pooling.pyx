@@ -1,4 +1,4 @@
-# Pooling over windows, elements chosen from planes by index, and resampling along one dim.
+# Pooling over windows, elements chosen from planes by index, resampling along one dim, and sums of weighted corners.
 #
 # Relies on table (routines). engine/pooling.py relies on it.
 #
@@ -7,18 +7,32 @@
 # Arrays are contiguous; (N, C, ...) has N * C planes. ints of the windows: the number of spatial dims d, then d each of kernel,
 # stride, padding, dilation; adaptive windows (a flag after these) split each dim evenly, whatever the other numbers say.
 
-from libc.limits cimport INT_MIN, LLONG_MIN
+from libc.limits cimport LLONG_MIN
 from libc.math cimport INFINITY, floor
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
-from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, INT32, INT64, element, real
+from autograd_cy.array.dtype cimport FLOAT32, FLOAT64, real
 from autograd_cy.kernels.fold cimport ag_sum_f32, ag_sum_f64
-from autograd_cy.kernels.table cimport OUT_OF_MEMORY, Array, add_routine
+from autograd_cy.kernels.table cimport ALL_VECTORS, OUT_OF_MEMORY, Array, K, add_routine
+
+from autograd_cy.ops import loop_id
+
+cdef int LARGER = loop_id("maximum")
 
 cdef enum:
     MAX_TAPS = 4
     LONG_RUN = 16                 # elements from which a run is summed in several sums
+
+ctypedef fused pooled:        # of maxima; integers of 32 and 8 bits are float64 meanwhile
+    float
+    double
+    int64_t
+
+ctypedef fused bits:
+    uint32_t
+    uint64_t
 
 cdef struct Pool:             # as three dims; missing ones come first, with sizes of 1
     Py_ssize_t size[3]
@@ -78,36 +92,44 @@ cdef inline Span span_of(const Pool* w, int i, Py_ssize_t place) noexcept nogil:
     return s
 
 
-cdef inline element lowest(element tag) noexcept nogil:
-    if element is float or element is double:
-        return <element> -INFINITY
-    elif element is uint8_t:
-        return 0
-    elif element is int32_t:
-        return INT_MIN
-    else:
+cdef inline pooled lowest(pooled tag) noexcept nogil:
+    if pooled is int64_t:
         return LLONG_MIN
+    else:
+        return -INFINITY
 
 
-cdef void larger_of_line(Py_ssize_t n, Py_ssize_t s, const element* x, element* out) noexcept nogil:
+cdef inline void step_through(bits* out, const bits* x, Py_ssize_t s, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t k
-    if s == 1:                # vectorised
+    if s == 2:                    # vectorised
         for k in range(n):
-            out[k] = x[k] if (x[k] > out[k]) | (x[k] != x[k]) else out[k]
+            out[k] = x[k * 2]
     else:
         for k in range(n):
-            out[k] = x[k * s] if (x[k * s] > out[k]) | (x[k * s] != x[k * s]) else out[k]
+            out[k] = x[k * s]
 
 
-cdef void largest_of_lines(const element* x, element* out, int64_t* index, const Pool* w, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+cdef void every_element(Py_ssize_t n, Py_ssize_t s, Py_ssize_t itemsize, const void* x, void* out) noexcept nogil:
+    """Every s-th element of x. Lines are short: K.copy is good for long ones only."""
+    if s == 1:
+        memcpy(out, x, n * itemsize)
+    elif itemsize == 8:
+        step_through(<uint64_t*> out, <const uint64_t*> x, s, n)
+    else:
+        step_through(<uint32_t*> out, <const uint32_t*> x, s, n)
+
+
+cdef void largest_of_lines(const pooled* x, pooled* out, int64_t* index, pooled* spare, int dtype, const Pool* w, Py_ssize_t i,
+                           Py_ssize_t j) noexcept nogil:
     """A line of windows, tap by tap: each may replace what the taps before have found, by arithmetic: a branch would be guessed.
-    Without an index, five times as fast."""
-    cdef Py_ssize_t a, b, c, k, at, low, high, line, place, best, s = w.stride[2]
-    cdef element value
-    for k in range(w.out[2]):
-        out[k] = lowest(out[0])
-        if index != NULL:
-            index[k] = -1
+    Without an index by the loop of `maximum`, in which NaN wins, too."""
+    cdef Py_ssize_t a, b, c, k, at, low, high, line, place, best, n, s = w.stride[2]
+    cdef const pooled* tap
+    cdef pooled value
+    cdef char* p[3]
+    cdef bint fresh = index == NULL          # nothing was found yet
+    for k in range(0 if fresh else w.out[2]):
+        out[k], index[k] = lowest(out[0]), -1
     for a in range(w.kernel[0]):
         line = i * w.stride[0] - w.padding[0] + a * w.dilation[0]
         if not 0 <= line < w.size[0]:
@@ -122,26 +144,46 @@ cdef void largest_of_lines(const element* x, element* out, int64_t* index, const
                 high = w.size[2] + w.padding[2] - c * w.dilation[2]
                 high = min((high + s - 1) // s, w.out[2]) if high > 0 else 0
                 if index == NULL:
-                    larger_of_line(high - low, s, x + at + c * w.dilation[2] + low * s, out + low)
+                    if high <= low:
+                        continue
+                    tap, n = x + at + c * w.dilation[2] + low * s, high - low
+                    if fresh:
+                        for k in range(low):
+                            out[k] = lowest(out[0])
+                        every_element(n, s, sizeof(pooled), tap, out + low)
+                        for k in range(high, w.out[2]):
+                            out[k] = lowest(out[0])
+                        fresh = False
+                        continue
+                    if s != 1:
+                        every_element(n, s, sizeof(pooled), tap, spare)
+                        tap = spare
+                    p[0], p[1], p[2] = <char*> (out + low), <char*> (out + low), <char*> tap
+                    K.loops[LARGER][dtype][<int> ALL_VECTORS](n, p, NULL)
                     continue
                 for k in range(low, high):
                     place = at + c * w.dilation[2] + k * s
                     value, best = x[place], index[k]
                     best ^= (best ^ place) & -<Py_ssize_t> ((value > out[k]) | (value != value) | (best < 0))
                     out[k], index[k] = x[best], best
+    for k in range(w.out[2] if fresh else 0):
+        out[k] = lowest(out[0])
 
 
-cdef Py_ssize_t largest(const element* x, element* out, int64_t* index, const Pool* w) noexcept nogil:
+cdef Py_ssize_t largest(const pooled* x, pooled* out, int64_t* index, int dtype, const Pool* w) noexcept nogil:
     """The largest element of every window and its place in the plane (index NULL: not wanted); the first of equals, a NaN before all.
     Nothing: -inf, -1."""
     cdef Py_ssize_t _, i, j, k, a, b, c, at, best
     cdef Span s0, s1, s2
-    cdef element value, most
+    cdef pooled value, most
+    cdef pooled* spare = <pooled*> malloc(w.out[2] * sizeof(pooled)) if index == NULL else NULL
+    if index == NULL and spare == NULL:
+        return OUT_OF_MEMORY
     for _ in range(w.planes):
         for i in range(w.out[0]):
             for j in range(w.out[1]):
                 if not w.adaptive:
-                    largest_of_lines(x, out, index, w, i, j)
+                    largest_of_lines(x, out, index, spare, dtype, w, i, j)
                     out += w.out[2]
                     if index != NULL:
                         index += w.out[2]
@@ -164,6 +206,7 @@ cdef Py_ssize_t largest(const element* x, element* out, int64_t* index, const Po
                         index[0] = best
                         index += 1
         x += w.plane
+    free(spare)
     return -1
 
 
@@ -173,14 +216,10 @@ cdef Py_ssize_t pool_largest(const Array* x, const Array* out, int64_t* index, c
     if w.planes * w.places == 0:
         return -1
     if x.dtype == FLOAT32:
-        return largest(<const float*> x.data, <float*> out.data, index, &w)
+        return largest(<const float*> x.data, <float*> out.data, index, x.dtype, &w)
     if x.dtype == FLOAT64:
-        return largest(<const double*> x.data, <double*> out.data, index, &w)
-    if x.dtype == INT64:
-        return largest(<const int64_t*> x.data, <int64_t*> out.data, index, &w)
-    if x.dtype == INT32:
-        return largest(<const int32_t*> x.data, <int32_t*> out.data, index, &w)
-    return largest(<const uint8_t*> x.data, <uint8_t*> out.data, index, &w)
+        return largest(<const double*> x.data, <double*> out.data, index, x.dtype, &w)
+    return largest(<const int64_t*> x.data, <int64_t*> out.data, index, x.dtype, &w)
 
 
 cdef Py_ssize_t max_pool(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
@@ -529,6 +568,185 @@ cdef Py_ssize_t resample_back(const Array* arrays, const Py_ssize_t* ints, const
     return resampled(<double*> arrays[0].data, <double*> arrays[1].data, ints, numbers, True)
 
 
+# ---- sums of weighted neighbours: of image n, place p reaches `taps` elements along each of d dims, from low[n, e, p] on (e counts the
+# dims from the last one), and weight[n, k, p] belongs to the k-th of them in row-major order. What is outside of the image is not there.
+# ints: images, channels, places, d, taps, then the sizes of d dims. The arrays are out, x, weight; low is the last one.
+
+cdef enum:
+    MAX_NEAR = 8
+    SOME = 2048                    # places at once
+
+cdef enum Near:
+    SUMS = 0                      # out from x and weight
+    SPREAD = 1                    # x, which holds zeros, += by out and weight
+    SHARES = 2                    # weight, which holds zeros, += by out and x
+
+
+cdef extern from *:
+    """
+    /* out[place] of n places = (adds: +=) the dot product of w (four each) and x[first], x[first + 1] and the same `row` further on. */
+    #define AG_FOUR(T, S)                                                                                                         \
+        typedef T ag_two_##S __attribute__((vector_size(2 * sizeof(T))));                                                         \
+        static void ag_sum_four_##S(Py_ssize_t n, const T *x, Py_ssize_t row, const Py_ssize_t *first, const int32_t *places,     \
+                                    const T *w, T *out, int adds) {                                                               \
+            for (Py_ssize_t i = 0; i < n; ++i) {                                                                                  \
+                ag_two_##S a, b, f, h;                                                                                            \
+                memcpy(&a, x + first[i], sizeof(a));                                                                              \
+                memcpy(&b, x + first[i] + row, sizeof(b));                                                                        \
+                memcpy(&f, w + 4 * i, sizeof(f));                                                                                 \
+                memcpy(&h, w + 4 * i + 2, sizeof(h));                                                                             \
+                a = a * f + b * h;                                                                                                \
+                out[places[i]] = adds ? out[places[i]] + (a[0] + a[1]) : a[0] + a[1];                                             \
+            }                                                                                                                     \
+        }
+    AG_FOUR(float, f32)
+    AG_FOUR(double, f64)
+    """
+    void ag_sum_four_f32(Py_ssize_t n, const float* x, Py_ssize_t row, const Py_ssize_t* first, const int32_t* places, const float* w,
+                         float* out, bint adds) nogil
+    void ag_sum_four_f64(Py_ssize_t n, const double* x, Py_ssize_t row, const Py_ssize_t* first, const int32_t* places, const double* w,
+                         double* out, bint adds) nogil
+
+
+cdef void add_near(real* x, real* out, real* w, Py_ssize_t step, const int32_t* places, const Py_ssize_t* first, Py_ssize_t n,
+                   const Py_ssize_t* near, Py_ssize_t count, Near way, bint adds) noexcept nogil:
+    """n places all of whose neighbours are there, at first[i] + near[k] of x; four of them at a time, or the only one (as
+    SUMS always are)."""
+    cdef Py_ssize_t i, p, k = 0, n1 = 0, n2 = 0, n3 = 0
+    cdef real* w1 = w
+    cdef real* w2 = w
+    cdef real* w3 = w
+    cdef real* a
+    cdef real sum
+    while k < count:
+        if count > 1:
+            n1, n2, n3 = near[k + 1] - near[k], near[k + 2] - near[k], near[k + 3] - near[k]
+            w1, w2, w3 = w + step, w + 2 * step, w + 3 * step
+        for i in range(n if way == SUMS else 0):
+            p = places[i]
+            sum = x[first[i]] * w[p]
+            out[p] = sum + out[p] if adds else sum
+        for i in range(n if way == SPREAD else 0):
+            a, p = x + near[k] + first[i], places[i]
+            sum = out[p]
+            a[0] += sum * w[p]
+            if count > 1:
+                a[n1] += sum * w1[p]
+                a[n2] += sum * w2[p]
+                a[n3] += sum * w3[p]
+        for i in range(n if way == SHARES else 0):
+            a, p = x + near[k] + first[i], places[i]
+            sum = out[p]
+            w[p] += sum * a[0]
+            if count > 1:
+                w1[p] += sum * a[n1]
+                w2[p] += sum * a[n2]
+                w3[p] += sum * a[n3]
+        w += 4 * step
+        k += 4
+
+
+cdef void sample_block(real* x, real* out, real* weight, const real* low, Py_ssize_t start, Py_ssize_t end, const Py_ssize_t* ints,
+                       const Py_ssize_t* near, Py_ssize_t count, Near way) noexcept nogil:
+    """Places start to end of an image: those that have all of their neighbours, then each neighbour that others have."""
+    cdef Py_ssize_t channels = ints[1], step = ints[2], d = ints[3], plane = 1, n, n_edges = 0, k = -1, i, e, c, m, at, here, taps, place
+    cdef Py_ssize_t first[SOME]
+    cdef int32_t places[SOME]                 # from start on
+    cdef int32_t edges[SOME]
+    cdef real shares[4 * SOME]
+    cdef real f
+    cdef bint there
+    while k < (count if n_edges else 0):      # -1: all neighbours
+        n, taps = 0, ints[4] if k < 0 else 1
+        for i in range(end - start if k < 0 else n_edges):
+            place = i if k < 0 else edges[i]
+            at, m, here, there = 0, 1, k, True
+            for e in range(d):
+                f = low[e * step + start + place]
+                if k >= 0:
+                    f += here % ints[4]
+                    here //= ints[4]
+                if not (f >= 0 and f <= ints[4 + d - e] - taps):          # a NaN is nowhere
+                    there = False
+                    break
+                at += <Py_ssize_t> f * m
+                m *= ints[4 + d - e]
+            if there:
+                first[n], places[n] = at, <int32_t> place
+                n += 1
+            elif k < 0:
+                edges[n_edges] = <int32_t> place
+                n_edges += 1
+                for c in range(channels if way == SUMS else 0):
+                    out[c * step + start + place] = 0
+        plane = 1
+        for e in range(d):
+            plane *= ints[5 + e]
+        e = 0
+        while way == SUMS and k < 0 and e < count and count > 1:
+            for i in range(n):
+                place = e * step + start + places[i]
+                for c in range(4):
+                    shares[4 * i + c] = weight[place + c * step]
+            for c in range(channels):
+                if real is float:
+                    ag_sum_four_f32(n, x + c * plane + near[e], near[2], first, places, shares, out + c * step + start, e)
+                else:
+                    ag_sum_four_f64(n, x + c * plane + near[e], near[2], first, places, shares, out + c * step + start, e)
+            e += 4
+        for c in range(0 if e else channels):
+            add_near(x + c * plane, out + c * step + start, weight + max(k, <Py_ssize_t> 0) * step + start, step, places, first, n, near,
+                     count if k < 0 else <Py_ssize_t> 1, way, k >= 0)
+        k += 1
+
+
+cdef Py_ssize_t sample_images(real* x, real* out, real* weight, const real* low, const Py_ssize_t* ints, Near way) noexcept nogil:
+    cdef Py_ssize_t channels = ints[1], places = ints[2], d = ints[3], taps = ints[4], plane = 1, count = 1, _, k, e, here, start
+    cdef Py_ssize_t near[MAX_NEAR]
+    for _ in range(d):
+        count *= taps
+    for k in range(count):
+        near[k], here, plane = 0, k, 1
+        for e in range(d):
+            near[k] += here % taps * plane
+            here //= taps
+            plane *= ints[4 + d - e]
+    if way == SPREAD:
+        zeros(x, ints[0] * channels * plane)
+    elif way == SHARES:
+        zeros(weight, ints[0] * count * places)
+    for _ in range(ints[0]):
+        start = 0
+        while start < places:
+            sample_block(x, out, weight, low, start, min(start + SOME, places), ints, near, count, way)
+            start += SOME
+        x += channels * plane
+        out += channels * places
+        weight += count * places
+        low += d * places
+    return -1
+
+
+cdef Py_ssize_t sampling(const Array* arrays, const Py_ssize_t* ints, int x, int out, int weight, Near way) noexcept nogil:
+    if arrays[0].dtype == FLOAT32:
+        return sample_images(<float*> arrays[x].data, <float*> arrays[out].data, <float*> arrays[weight].data,
+                             <const float*> arrays[3].data, ints, way)
+    return sample_images(<double*> arrays[x].data, <double*> arrays[out].data, <double*> arrays[weight].data,
+                         <const double*> arrays[3].data, ints, way)
+
+
+cdef Py_ssize_t sample(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return sampling(arrays, ints, 1, 0, 2, SUMS)
+
+
+cdef Py_ssize_t sample_input(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return sampling(arrays, ints, 0, 1, 2, SPREAD)
+
+
+cdef Py_ssize_t sample_weight(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    return sampling(arrays, ints, 2, 1, 0, SHARES)
+
+
 add_routine("pooling.max_values", "wr", max_values)
 add_routine("pooling.max", "wwr", max_pool)
 add_routine("pooling.average", "wr", average)
@@ -537,3 +755,6 @@ add_routine("pooling.take", "wrr", take_planes, OUTSIDE)
 add_routine("pooling.put", "wrr", put_planes, OUTSIDE)
 add_routine("pooling.resample", "wr", resample)
 add_routine("pooling.resample_back", "wr", resample_back)
+add_routine("pooling.sampled", "wrrr", sample)
+add_routine("pooling.sampled_input", "wrrr", sample_input)
+add_routine("pooling.sampled_weight", "wrrr", sample_weight)

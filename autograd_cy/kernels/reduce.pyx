@@ -31,6 +31,7 @@ cdef extern from "vecmath.h" nogil:
 
 cdef enum:
     SCRATCH = 1536            # accumulators of scratch memory on the stack: 12 KB, threads may have stacks of 64 KB
+    SQUARES = 1024            # of them, of short rows
     FEW = 128                 # elements that are mapped on the stack
     SHORT = 32
     MANY = 1024               # most columns accumulated at once (with scratch memory from the heap)
@@ -164,8 +165,8 @@ cdef inline void store(int kind, int dtype, char* out, Py_ssize_t stride, const 
 
 
 cdef inline int fold_of(int kind) noexcept nogil:
-    """The fold that sum, mean, prod, max and min are."""
-    return (OP_SUM if kind <= REDUCE_MEAN else OP_PROD if kind == REDUCE_PROD else OP_MAX if kind == REDUCE_MAX else OP_MIN)
+    """The fold that sum, mean, prod, max and min are, and norms of squares."""
+    return (OP_SUM if kind <= REDUCE_MEAN or kind == REDUCE_NORM else OP_PROD if kind == REDUCE_PROD else OP_MAX if kind == REDUCE_MAX else OP_MIN)
 
 
 cdef inline void divide(acc_t* out, Py_ssize_t n, Py_ssize_t stride, Py_ssize_t count) noexcept nogil:
@@ -184,7 +185,7 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
     cdef Py_ssize_t offset = 0, out_offset = 0
     cdef Py_ssize_t index[MAX_NDIM]
     cdef int nk = p.nk, d, size = out_itemsize(p.kind, p.dtype)
-    cdef bint two = two_folds(p), squares, few
+    cdef bint two = two_folds(p), squares, few, norms = False
     cdef const acc_t* source
     cdef acc_t* target
     cdef acc_t* to
@@ -196,15 +197,25 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
     for d in range(nk - 1):
         outer *= p.kshape[d]
         index[d] = 0
-    if two or each_row(p):
+    # Norms of short rows that lie one behind the other: the squares of some rows at a time, and their sums.
+    if acc_t is float or acc_t is double:
+        norms = (p.kind == REDUCE_NORM and p.param == 2 and p.direct and nk == 1 and p.nr == 1 and p.rx[0] == 1
+                 and 0 < p.count == kx < 64)
+    if two or norms or each_row(p):
+        per = SQUARES // p.count if norms else 1
         for i in range(outer):
             if i:
                 advance_pair(nk - 1, p, index, &offset, &out_offset)
-            for j in range(inner if two else 1):
-                source, target = <const acc_t*> x + offset + j * kx, <acc_t*> out + out_offset + j * kout
+            for j in range((inner + per - 1) // per if norms else inner if two else 1):
+                source, target = <const acc_t*> x + offset + j * per * kx, <acc_t*> out + out_offset + j * per * kout
                 rows, stride, m, to, step = inner, kx, p.count, target, kout
                 if two:
                     rows, stride, m, to, step = p.rshape[0], p.rx[0], p.rshape[1], scratch, 1
+                if norms:
+                    rows = min(per, inner - j * per)
+                    for w in range(rows * m):
+                        scratch[w] = source[w] * source[w]
+                    source = scratch
                 while True:                        # one call: two more would cost 6 kB
                     fold_each(fold_of(p.kind), source, rows, stride, m, to, step)
                     if to == target:
@@ -212,12 +223,14 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
                     source, rows, m, to = to, 1, rows, target
             if p.kind == REDUCE_MEAN:
                 divide(<acc_t*> out + out_offset, inner, kout, p.count)
-        return
+        if not norms:
+            return
+        w = 1
     # A norm of each of many contiguous rows, and the plain fold of few rows, as they are; the rest by `evaluate`.
     squares = p.kind == REDUCE_NORM and p.param == 2 and p.direct and p.rows and p.nr == 1 and p.rx[0] == 1 and 64 <= p.count <= STREAM
     few = (p.kind <= REDUCE_MIN and p.direct and not p.rows and p.nr == 1 and 0 < p.count <= 64 and kx == 1 and kout == 1
            and inner * sizeof(acc_t) >= PERIOD)
-    if not p.rows:
+    if not p.rows and not norms:
         # Per column: result, by, two more for the rescaled norm, eight loaded rows and the levels of accumulators.
         per = 12 + levels_for(p.count)
         w = min(inner, room // per)
@@ -241,8 +254,8 @@ cdef void run(const Plan* p, const char* x, char* out, acc_t tag) noexcept nogil
                     divide(target, m, 1, p.count)
                 j += m
                 continue
-            if squares:
-                target[0] = root_of(fold_squares(<const acc_t*> x + offset + j * kx, p.count))
+            if squares or norms:
+                target[0] = root_of(target[0] if norms else fold_squares(<const acc_t*> x + offset + j * kx, p.count))
                 if target[0] >= 0:                 # no overflow, no lost bits, no NaN
                     j += 1
                     continue

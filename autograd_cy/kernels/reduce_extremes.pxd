@@ -12,6 +12,9 @@ cdef extern from "fold.h" nogil:
     int ag_largest_i32(const int* x, Py_ssize_t n, int flip, int best) noexcept
     unsigned char ag_largest_u8(const unsigned char* x, Py_ssize_t n, unsigned char flip, unsigned char best) noexcept
 
+cdef enum:
+    SHORT_ROWS = 256
+
 ctypedef fused small_t:
     int
     unsigned char
@@ -55,8 +58,8 @@ cdef inline void extremes(const Plan* p, const char* x, char* out, small_t tag) 
     cdef small_t best[BLOCK]
     cdef small_t lowest = 0, most = 255, flip = 0
     cdef bint along = p.rows and p.nr > 0
-    cdef Py_ssize_t width = 1, column = 0, step = 0, stride = 0, outer = 1, rows = 1, length = 1, _i, _r, j, k, w
-    cdef Py_ssize_t offset = 0, out_offset = 0, roffset
+    cdef Py_ssize_t width = 1, column = 0, step = 0, stride = 0, outer = 1, rows = 1, length = 1, _i, r, j, k, w
+    cdef Py_ssize_t offset = 0, out_offset = 0, roffset, together = 1
     cdef Py_ssize_t index[MAX_NDIM]
     cdef Py_ssize_t rindex[MAX_NDIM]
     cdef const small_t* row
@@ -80,6 +83,8 @@ cdef inline void extremes(const Plan* p, const char* x, char* out, small_t tag) 
         index[d] = 0
     for d in range(nr):
         rows *= p.rshape[d]
+    if nr == 1 and not along and column == 1 and p.rx[0] == width and width * 2 <= SHORT_ROWS:
+        together = max(min(SHORT_ROWS // width, rows // 8), 1)     # short rows, one behind the other
     for _i in range(outer):
         j = 0
         while j < width:
@@ -88,16 +93,22 @@ cdef inline void extremes(const Plan* p, const char* x, char* out, small_t tag) 
             roffset = 0
             for d in range(nr):
                 rindex[d] = 0
-            for k in range(w):
+            for k in range(w * together):
                 best[k] = lowest
-            for _r in range(rows):
+            r = 0
+            while r < rows:
                 row = <const small_t*> x + offset + j * column + roffset
                 if along:
                     best[0] = largest(row, length, stride, flip, best[0])
                 else:
-                    larger(best, row, w, column, flip)
-                if nr:
+                    larger(best, row, w * min(rows - r, together), column, flip)
+                if together > 1:
+                    roffset += together * width
+                elif nr:
                     advance(nr, p.rshape, p.rx, rindex, &roffset)
+                r += together
+            for k in range(w, w * together):
+                best[k % w] = max(best[k % w], best[k])
             if along:
                 to[0] = min(best[0] ^ flip, most)
             elif step == 1:

@@ -1,6 +1,6 @@
 # Softmax, log_softmax and cross entropy over the rows of a contiguous matrix, and their gradients; probabilities checked.
 #
-# Relies on fold.pxd (sums and maxima of a row) and on vecmath.h.  The engine relies on it, through K.
+# Relies on fold.pxd (sums and maxima of a row), vecmath.h and a sum of normalize.h.  The engine relies on it, through K.
 #
 # Narrow rows are transposed in groups, so that every loop runs over the rows: exp of three elements costs as much as of
 # sixteen, and one log per row costs more than all the rest.  Softmax over another dim than the last is a routine: it takes
@@ -18,6 +18,10 @@ cdef extern from "vecmath.h" nogil:
     double ag_exp_f64(double x) noexcept
     float ag_log_f32(float x) noexcept
     double ag_log_f64(double x) noexcept
+
+cdef extern from "normalize.h" nogil:
+    double ag_run_dot_f32(Py_ssize_t n, const float* x, const float* y) noexcept
+    double ag_run_dot_f64(Py_ssize_t n, const double* x, const double* y) noexcept
 
 ctypedef fused real:
     float
@@ -206,7 +210,6 @@ cdef void narrow_backward(Py_ssize_t rows, Py_ssize_t cols, const real* g, const
 cdef void backward_rows(Py_ssize_t rows, Py_ssize_t cols, const real* g, const real* y, real* dx, bint log) noexcept nogil:
     """softmax: y * (g - sum(g * y)); log_softmax: g - exp(y) * sum(g)"""
     cdef Py_ssize_t i = 0, j, at, n
-    cdef real block[BLOCK]
     cdef real s
     if cols == 0:
         return
@@ -221,13 +224,14 @@ cdef void backward_rows(Py_ssize_t rows, Py_ssize_t cols, const real* g, const r
                 for j in range(cols):
                     dx[j] = g[j] - exp_of(y[j]) * s
             else:
-                s = 0
+                s = 0                 # in registers: products in a block beside three rows would not fit into the first-level cache
                 at = 0
                 while at < cols:
                     n = min(cols - at, <Py_ssize_t> BLOCK)
-                    for j in range(n):
-                        block[j] = g[at + j] * y[at + j]
-                    s += fold_contiguous(OP_SUM, block, n)
+                    if real is float:
+                        s += <real> ag_run_dot_f32(n, g + at, y + at)
+                    else:
+                        s += ag_run_dot_f64(n, g + at, y + at)
                     at += n
                 n = 1
                 for j in range(cols):

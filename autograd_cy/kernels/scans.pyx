@@ -385,6 +385,64 @@ cdef void nansum_rows(const real* x, Py_ssize_t rows, Py_ssize_t cols, real* out
         x += cols
 
 
+cdef void count_numbers(const real* x, const Array* of, const Py_ssize_t* steps, int64_t* counts) noexcept nogil:
+    """Adds 1 to a count for each element that is not NaN."""
+    cdef Py_ssize_t position[MAX_NDIM]
+    cdef int d, last = of.ndim - 1
+    cdef Py_ssize_t n = of.shape[last] if of.ndim else 1, s = of.strides[last] if of.ndim else 0, c = steps[last] if of.ndim else 0, i
+    cdef int64_t some
+    for d in range(of.ndim):
+        position[d] = 0
+        if of.shape[d] == 0:
+            return
+    while True:
+        if c == 0:
+            some = 0
+            for i in range(n):
+                some += x[i * s] == x[i * s]
+            counts[0] += some
+        else:
+            for i in range(n):
+                counts[i * c] += x[i * s] == x[i * s]
+        d = last - 1
+        while d >= 0:
+            position[d] += 1
+            x += of.strides[d]
+            counts += steps[d]
+            if position[d] < of.shape[d]:
+                break
+            x -= of.strides[d] * position[d]
+            counts -= steps[d] * position[d]
+            position[d] = 0
+            d -= 1
+        if d < 0:
+            return
+
+
+cdef void divide(real* out, const int64_t* counts, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] /= <real> counts[i]
+
+
+cdef Py_ssize_t nanmean(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
+    """nansum divided by how many elements are not NaN, which the third array keeps."""
+    cdef int64_t* counts = <int64_t*> arrays[2].data
+    cdef Py_ssize_t status = nansum(arrays, ints, numbers), size = 1, i
+    cdef int d
+    for d in range(arrays[0].ndim):
+        size *= arrays[0].shape[d]
+    for i in range(size):
+        counts[i] = 0
+    if arrays[1].dtype == FLOAT32:
+        count_numbers(<float*> arrays[1].data, &arrays[1], ints, counts)
+        divide(<float*> arrays[0].data, counts, size)
+    else:
+        count_numbers(<double*> arrays[1].data, &arrays[1], ints, counts)
+        divide(<double*> arrays[0].data, counts, size)
+    return status
+
+
 cdef Py_ssize_t nansum(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """The plain sum, or, if there is a NaN in that, the sum of what the row nan_to_num makes of x."""
     cdef const Array* x = &arrays[1]
@@ -566,3 +624,4 @@ add_routine("scans.running_extreme", "wwr", running_extreme)
 add_routine("scans.running_logsumexp", "wr", running_logsumexp)
 add_routine("scans.recurrence", "wrr", recurrence)
 add_routine("scans.nansum", "wr", nansum)
+add_routine("scans.nanmean", "wrw", nanmean)

@@ -1,73 +1,16 @@
 /* Special functions by series: Bessel functions, Airy functions, erfcx, log_ndtr, ndtri. In double whatever the dtype, for blocks of
  * numbers: a polynomial of 12 to 32 terms is a loop over its coefficients with 16 numbers in registers, so that functions are little code.
- * It relies on special_series.h (coefficients) and on the elementwise loops of double for exp, log, sin and cos. ops/codegen.py puts it
+ * It relies on special_blocks.h and on the elementwise loops of double for exp, log, sin and cos. ops/codegen.py puts it
  * into the modules of loops of the baseline and of v3 (v4 gains nothing); the loops of rows (ops/table/special.py) call it by K.special.
  */
 #ifndef AG_SPECIAL_H
 #define AG_SPECIAL_H
 
-#include <math.h>
-#include <stddef.h>
-#include <string.h>
-
-#include "special_series.h"
+#include "special_blocks.h"
 
 /* in the order of SERIES in ops/codegen.py */
 enum { AG_I0, AG_I0E, AG_I1, AG_I1E, AG_J0, AG_J1, AG_Y0, AG_Y1, AG_K0, AG_K0E, AG_K1, AG_K1E, AG_AIRY, AG_AIRY_SLOPE, AG_ERFCX,
        AG_LOG_NDTR, AG_NDTRI };
-
-typedef void (*AG_Loop)(ptrdiff_t, char **, const double *);
-typedef struct { AG_Loop exp, log, sin, cos; } AG_Loops;
-
-#if defined(__GNUC__) || defined(__clang__)
-#define AG_APART static __attribute__((noinline))
-#else
-#define AG_APART static
-#endif
-
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE_SIZE__)
-#define AG_UNROLLED _Pragma("GCC unroll 16")           /* so that the 16 numbers stay in registers */
-#else
-#define AG_UNROLLED
-#endif
-
-#define AG_PART 64                                     /* numbers of a block */
-#define AG_ALONG(i) for (ptrdiff_t i = 0; i < (m & -16); i++)          /* so a compiler knows that nothing is left over */
-#define AG_PI 0x1.921fb54442d18p+1
-
-AG_APART void ag_map(AG_Loop loop, ptrdiff_t m, const double *x, double *y) {
-    char *p[2] = {(char *)y, (char *)x};
-    loop(m, p, NULL);
-}
-/* c[0] + c[1] y + ..., an even number of terms: those of even and of odd powers side by side, as each sum waits for its last term */
-AG_APART void ag_polynomial(ptrdiff_t m, int terms, const double *c, const double *__restrict y, double *__restrict out) {
-    for (ptrdiff_t i = 0; i < m; i += 16) {
-        double z[16], even[16] = {0}, odd[16] = {0};
-        AG_UNROLLED for (int j = 0; j < 16; j++) z[j] = y[i + j] * y[i + j];
-        for (int k = terms - 2; k >= 0; k -= 2)
-            AG_UNROLLED for (int j = 0; j < 16; j++) {
-                even[j] = even[j] * z[j] + c[k];
-                odd[j] = odd[j] * z[j] + c[k + 1];
-            }
-        AG_UNROLLED for (int j = 0; j < 16; j++) out[i + j] = even[j] + odd[j] * y[i + j];
-    }
-}
-#define AG_POLYNOMIAL(c, y, out) ag_polynomial(m, (int)(sizeof(S->c) / sizeof(double)), S->c, y, out)
-#define AG_EITHER(other, a, b, y, out) ag_polynomial(m, (int)(sizeof(S->a) / sizeof(double)), other ? S->a : S->b, y, out)
-
-#define AG_GIVEN ptrdiff_t m, const AG_Series *S, const AG_Loops *f, int f32            /* f32: that accuracy is enough */
-#define AG_PASSED m, S, f, f32
-
-/* Whether some of the numbers, and whether all, are beyond a bound: most blocks need one of two series only. NaN is not. */
-AG_APART int ag_beyond(ptrdiff_t m, const double *x, double bound, int *all) {
-    double n = 0;
-    AG_ALONG(i) n += x[i] > bound ? 1.0 : 0.0;
-    *all = n == (double)m;
-    return n > 0;
-}
-AG_APART void ag_choose(ptrdiff_t m, const double *x, double bound, const double *beyond, double *y) {
-    AG_ALONG(i) y[i] = x[i] > bound ? beyond[i] : y[i];
-}
 
 /* Order 0 or 1, scaled: times e^-|x|. Up to 8 in (x / 2)^2; beyond e^-x sqrt(x) I(x) in 16 / x - 1. */
 AG_APART void ag_bessel_i(AG_GIVEN, int order, int scaled, const double *__restrict x, double *__restrict y) {
@@ -285,24 +228,15 @@ AG_APART void ag_block(AG_GIVEN, int which, const double *__restrict x, double *
     else ag_ndtri(AG_PASSED, x, y);
 }
 
-/* Function number `which` of n numbers. What fills up a block is on the short way of each function. */
+/* Function number `which` of n numbers, p[0] from p[1]. What fills up a block is on the short way of each function. */
 #define AG_SPECIAL(T, D) \
-static void ag_special_##D(const AG_Series *S, const AG_Loops *f, int which, ptrdiff_t n, T *out, const T *in) { \
+static void ag_special_##D(const AG_Series *S, const AG_Loops *f, int which, ptrdiff_t n, char **p) { \
     double x[AG_PART], y[AG_PART]; \
-    T part[AG_PART]; \
     for (ptrdiff_t start = 0; start < n; start += AG_PART) { \
         ptrdiff_t size = n - start < AG_PART ? n - start : AG_PART, m = (size + 15) & -16; \
-        const T *from = in + start; \
-        if (size < m) { \
-            AG_ALONG(i) part[i] = which == AG_NDTRI ? (T)0.5 : (T)1; \
-            memcpy(part, from, (size_t)size * sizeof(T)); \
-            from = part; } \
-        AG_ALONG(i) x[i] = (double)from[i]; \
+        ag_take_##D(size, m, (const T *)p[1] + start, which == AG_NDTRI ? (T)0.5 : (T)1, x); \
         ag_block(m, S, f, sizeof(T) == 4, which, x, y); \
-        if (size == m) AG_ALONG(i) out[start + i] = (T)y[i]; \
-        else { \
-            AG_ALONG(i) part[i] = (T)y[i]; \
-            memcpy(out + start, part, (size_t)size * sizeof(T)); } } }
+        ag_put_##D(size, m, y, (T *)p[0] + start); } }
 AG_SPECIAL(float, f32)
 AG_SPECIAL(double, f64)
 

@@ -2,7 +2,7 @@
  * the others reach it through K.series.
  *
  * i0, i1, near: Taylor's series (NIST Digital Library of Mathematical Functions, 10.25.2). ndtri: M. Wichura's rational functions
- * (algorithm AS 241, Applied Statistics 37, 1988), above and below the line. All others are interpolated in Chebyshev's nodes on [-1, 1]
+ * (algorithm AS 241, Applied Statistics 37, 1988), above and below the line. uniform: DLMF 8.12.12. All others are interpolated in Chebyshev's nodes on [-1, 1]
  * with 50 digits, to 2^-53 and better of the largest value, and written as polynomials, the constant first; special.h says of what.
  */
 #ifndef AG_SPECIAL_SERIES_H
@@ -13,7 +13,7 @@ typedef struct {
         j0_near[18], j1_near[18], y0_near[18], y1_near[18], p0[14], q0[14], p1[14], q1[14], k0_near[12], k1_near[12],
         k0_far[28], k1_far[28], ai_mid[32], aip_mid[32], ai_right[28], aip_right[28], ai_p[18], ai_q[18], aip_p[18],
         aip_q[18], ndtri_above[8], ndtri_below[8], ndtri_tail_above[8], ndtri_tail_below[8], ndtri_far_above[8],
-        ndtri_far_below[8];
+        ndtri_far_below[8], lgamma1p[22], stirling[18], uniform[68];
 } AG_Series;
 
 #ifdef AG_WANTS_SERIES
@@ -184,6 +184,32 @@ static const AG_Series ag_all_series = {
     {   /* ndtri_far_below */
         0x1p+0, 0x1.331d34fc7d77fp-1, 0x1.186eb183443fbp-3, 0x1.e76f93215462ap-7, 0x1.9c8bc979dc5d7p-11, 0x1.35c2c496374bfp-16,
         0x1.31446f740b9e0p-23, 0x1.269bff1f8c190p-49},
+    {   /* lgamma1p */
+        -0x1.75a32d4d2e4d9p-3, 0x1.44a55376c2b1ap-2, -0x1.d5c3aa1a14c18p-5, 0x1.d7998e5dd4b04p-7, -0x1.0e538406a1ae6p-8,
+        0x1.4c678a620dccep-10, -0x1.aa673559e691cp-12, 0x1.1937974b3e2c6p-13, -0x1.7a3fde00aa3f1p-15, 0x1.0211d564f92b6p-16,
+        -0x1.640c95f237e83p-18, 0x1.ef8e9853cc165p-20, -0x1.5b88ebfd45358p-21, 0x1.ea133e0942cbap-23, -0x1.5837fa8d58717p-24,
+        0x1.e9dcf502df43bp-26, -0x1.7b4d7f6e291fap-27, 0x1.102f2242e638ap-28, -0x1.b0e62fc6606d3p-31, 0x1.35d72d25f5b95p-32,
+        -0x1.967606bc1f069p-32, 0x1.272c6f9aab7c0p-33},
+    {   /* stirling */
+        0x1.541b39cea2084p-4, 0x1.96fbd7377b34bp-11, -0x1.7984c0b0a3093p-11, 0x1.5833168c3f42ep-12, -0x1.c5f370c2298f0p-14,
+        0x1.ea15d130d597ep-16, -0x1.f5522ec297150p-18, 0x1.11b2563a9eeecp-19, -0x1.318fb9b255d3cp-21, 0x1.4c1b077dc4777p-23,
+        -0x1.782963366fc4fp-25, 0x1.b53282784d4c2p-27, -0x1.ee45e18cf9652p-29, 0x1.2413918b0af20p-30, -0x1.3b9151d08b729p-32,
+        0x1.5cfb07b003fa2p-34, -0x1.6b1b8734aec98p-35, 0x1.c1b4b57663fccp-37},
+    {   /* uniform */
+        -0x1.5555555555555p-2, 0x1.5555555555555p-4, -0x1.e573ac901e574p-7, 0x1.2f684bda12f68p-10, 0x1.71de3a556c734p-12,
+        -0x1.76e06fec7273bp-13, 0x1.48c5892f7cd83p-15, -0x1.255370652afc1p-19, -0x1.f1b22f594c6b5p-20, 0x1.bd6d21e4b4109p-21,
+        -0x1.7b5f9a2d0465cp-23, 0x1.ccf5ceb7f0d9fp-28, 0x1.6097d55c37c1cp-27, -0x1.2d2197c7a2faap-28, 0x1.f6e66d24d5c8ap-31,
+        -0x1.c0d9b6edf2b0bp-36, -0x1.e573ac901e574p-10, -0x1.c71c71c71c71cp-9, 0x1.5ac056b015ac0p-9, -0x1.0394f6f09e723p-10,
+        0x1.af83440e53dbcp-13, -0x1.af83440e53dbcp-22, -0x1.2fa4ae89e5af0p-16, 0x1.00a9cabd6b83ep-17, -0x1.b0bdfcc629cbap-20,
+        0x1.3f59230a8357cp-28, 0x1.280f2cde3f847p-23, -0x1.ee23d0cba8aeep-25, 0x1.9aa7a30de114cp-27, -0x1.349fbca3a377bp-36,
+        0x1.0ee643b990ee6p-8, -0x1.5f7268edab4c8p-9, 0x1.948b0fcd6e9e0p-11, 0x1.0db20a88f4696p-19, -0x1.c253efaa1a932p-14,
+        0x1.bbf43daf4fe53p-15, -0x1.ac2d05890f2c3p-17, 0x1.26154ae39151dp-25, 0x1.7058929663937p-20, -0x1.522cb05171911p-21,
+        0x1.32ac81c15d3d7p-23, -0x1.c24bd0e740a6cp-33, 0x1.547d93b34e2b6p-11, 0x1.e13ce465fa859p-13, -0x1.ebfb188b7ca00p-12,
+        0x1.18b9b5bf2d984p-12, -0x1.3d2a3a29b5d9dp-14, -0x1.0152a1871f27ap-22, 0x1.73df462204ef4p-17, -0x1.7cd6f27b3f020p-18,
+        0x1.7e0201539310ep-20, -0x1.ea23269c140a7p-36, -0x1.c3e0b02da7bf9p-11, 0x1.9b0ff6874f2c4p-11, -0x1.3999a85a4237ap-12,
+        -0x1.88f2ae1def9d0p-20, 0x1.16908b48ce058p-14, -0x1.4ce3fd902bcadp-15, 0x1.7db4c02846e81p-17, 0x1.13b3c5b7cb45ep-32,
+        -0x1.6128ac5a4fa71p-12, -0x1.247604839c038p-14, 0x1.22be87360ef1fp-12, -0x1.a2042c5148e27p-13, 0x1.1d1e9cb24760bp-14,
+        0x1.30bdcf208080ep-23, 0x1.168ef1b0931c8p-11, -0x1.36773bdb97b48p-11},
 };
 #endif
 

@@ -9,7 +9,7 @@
  * loops call it, and a loop over a called exp is ten times slower.
  *
  * Not vectorised, because exact results need a data-dependent number of steps: floordiv and remainder of int64, the integer powers, the
- * gamma family, and where arguments are large sin, cos, tan (beyond |x| = 2^20) and fmod, remainder, floordiv (large quotients), which
+ * polygamma, and where arguments are large sin, cos, tan (beyond |x| = 2^20) and fmod, remainder, floordiv (large quotients), which
  * call the C library there: where ag_within or ag_small_quotients says that no element of an array is beyond, ag_sin_fast and the
  * rest give the same bits in a vectorised loop (ops/codegen.py writes both).
  */

@@ -449,19 +449,19 @@ AG_INLINE double ag_cut_f64(double x) { return ag_from_bits_f64(ag_bits_f64(x) &
 AG_INLINE double ag_pow_f64(double x, double y) {
     double a = fabs(x), e, f = ag_log_split_f64(a, &e);
     /* s = f / (2 + f) = sh + sl */
-    double d = 2.0 + f, sh = ag_cut_f64(f / d), dh = ag_cut_f64(d);
-    double sl = ((f - sh * dh) - sh * (f - (dh - 2.0))) / d;
+    double d = 2.0 + f, i = 1.0 / d, sh = ag_cut_f64(f * i), dh = ag_cut_f64(d);
+    double sl = ((f - sh * dh) - sh * (f - (dh - 2.0))) * i;
     /* log(m) / 2 = s (1 + z / 3 + z^2 R(z)), z = s^2 = zh + zl; R: 2^-65 relative to the logarithm */
     double zh = sh * sh, zl = sl * (sh + sh + sl), z = zh + zl, third = ag_cut_f64(zh * 0x1.5555555555555p-2);
-    double p = 0x1.eb31589c0b50fp-5;
-    p = p * z + 0x1.de2f92ea0425fp-5;
-    p = p * z + 0x1.1120cdffe5f90p-4;
-    p = p * z + 0x1.3b136213f3031p-4;
-    p = p * z + 0x1.745d1834b2ceep-4;
-    p = p * z + 0x1.c71c71c57b741p-4;
-    p = p * z + 0x1.249249249305fp-3;
-    p = p * z + 0x1.9999999999995p-3;
-    double w = ((zh - 3.0 * third) + zl) * 0x1.5555555555555p-2 + z * z * p, u = sh * third, h = sh + u;
+    double z2 = z * z, p = 0x1.eb31589c0b50fp-5, po = 0x1.de2f92ea0425fp-5;
+    p = p * z2 + 0x1.1120cdffe5f90p-4;
+    po = po * z2 + 0x1.3b136213f3031p-4;
+    p = p * z2 + 0x1.745d1834b2ceep-4;
+    po = po * z2 + 0x1.c71c71c57b741p-4;
+    p = p * z2 + 0x1.249249249305fp-3;
+    po = po * z2 + 0x1.9999999999995p-3;
+    p = p * z + po;
+    double w = ((zh - 3.0 * third) + zl) * 0x1.5555555555555p-2 + z2 * p, u = sh * third, h = sh + u;
     double l = (u - (h - sh)) + (sl + (sh * w + sl * (third + w)));
     /* times 2 / ln 2, plus e */
     double g = ag_cut_f64(h), gl = (h - g) + l, m = g * 0x1.715476p+1;
@@ -472,9 +472,11 @@ AG_INLINE double ag_pow_f64(double x, double y) {
     double t = power + AG_SHIFT_F64, v = ph - (t - AG_SHIFT_F64), r = v + pl;
     double q = 1.0 + (r + (r * ag_exp2_poly_f64(r) + ((v - r) + pl) * 0x1.62e42fefa39efp-1));
     double result = ag_scale_f64(q, t, power < -1020.0);
+    double beyond = copysign(2000.0, y);
+    power = a == 0.0 ? -beyond : power;
+    power = a > 0x1.fffffffffffffp+1023 ? beyond : power;
     result = ag_keep_f64(power >= -1076.0, result);
     result = power >= 1024.0 ? AG_INF_F64 : result;
-    result = a == 0.0 ? (y < 0.0 ? AG_INF_F64 : 0.0) : a > 0x1.fffffffffffffp+1023 ? (y < 0.0 ? 0.0 : AG_INF_F64) : result;
     double whole = ag_trunc_f64(y), half = 0.5 * y;
     int odd = (whole == y) & (ag_trunc_f64(half) != half);
     result = (x < 0.0) & (whole != y) & (a <= 0x1.fffffffffffffp+1023) ? AG_NAN_F64 : result;

@@ -2,7 +2,7 @@
  * Included by vecmath.h, whose functions it uses; tests/ulp_table.py holds the accuracy that is promised.
  * The generated elementwise loops rely on it.
  *
- * ag_erfinv, ag_hypot, ag_lgamma_f32, ag_digamma and ag_trigamma are branch-free. The rest of the gamma family takes a number of steps
+ * ag_erfinv, ag_hypot, ag_lgamma, ag_digamma and ag_trigamma are branch-free. Polygamma and zeta take a number of steps
  * that depends on its data: it computes in double, in functions that are never inlined, and a loop over them is not vectorised.
  */
 
@@ -51,7 +51,6 @@ AG_INLINE double ag_erfinv_f64(double x) {
 
 /* ---- logarithm of |gamma(x)|, its derivative digamma, and the derivatives of that */
 
-AG_CALLED double ag_lgamma_f64(double x) { return lgamma(x); }
 /* sin(pi r) / (pi r) in s = r^2, |r| <= 1/2 */
 AG_INLINE double ag_sin_pi_f64(double s) {
     double q = -0x1.c371b5df4f488p-18;
@@ -64,16 +63,9 @@ AG_INLINE double ag_sin_pi_f64(double s) {
     q = q * s + 0x1.fffffffffffffp-1;
     return q;
 }
-/* In double by Stirling's series (Abramowitz and Stegun, 6.1.41) above 8, with the product of 8 steps below; left of 1/2 by reflection.
- * The absolute error of 1e-15 is small next to the zeros at 1 and 2, too, as close as a float can come to them. */
-AG_INLINE float ag_lgamma_f32(float given) {
-    double x = (double)given, y = x < 0.5 ? 1.0 - x : x, r = x - ag_round_f64(x), s = r * r;
-    int small = y < 8.0;
-    double p = y * (y + 1.0) * ((y + 2.0) * (y + 3.0)) * ((y + 4.0) * (y + 5.0) * ((y + 6.0) * (y + 7.0))), z = small ? y + 8.0 : y;
-    p = small ? p : 1.0;
-    double sine = x < 0.5 ? fabs(r * ag_sin_pi_f64(s)) : 1.0, both = 1.0 / (z * sine);           /* divisions take long */
-    double i = both * sine, t = i * i, e = (z - 0.5) * ag_log_normal_f64(z) - z + 0x1.d67f1c864beb5p-1;         /* log(2 pi) / 2 */
-    double c = -3617.0 / 122400;
+/* Stirling's series (Abramowitz and Stegun, 6.1.41) in i = 1 / x, from 8 on */
+AG_INLINE double ag_stirling_f64(double i) {
+    double t = i * i, c = -3617.0 / 122400;
     c = c * t + 1.0 / 156;
     c = c * t - 691.0 / 360360;
     c = c * t + 1.0 / 1188;
@@ -81,12 +73,103 @@ AG_INLINE float ag_lgamma_f32(float given) {
     c = c * t + 1.0 / 1260;
     c = c * t - 1.0 / 360;
     c = c * t + 1.0 / 12;
-    e += c * i;
-    double l = ag_log_normal_f64(x < 0.5 ? p * (both * z) : p);                                       /* pi cancels */
-    double w = x < 0.5 ? l - e : e - l;
-    w = (z < AG_INF_F64) & ((x >= 0.5) | (r != 0.0)) ? w : AG_INF_F64;
-    w = (x == 1.0) | (x == 2.0) ? 0.0 : w;
-    return given != given ? given : (float)w;
+    return c * i;
+}
+/* From y = 8 on Stirling's series; below it log gamma(2 + z) / z, |z| < 0.59, and the logarithm of y - 1, y - 2 ..., or of y, y + 1. Near 1,
+ * z itself leaves that logarithm, so that the zeros at 1 and 2 are exact. Left of 0 by reflection: next to a zero there, a few 1e-16. */
+AG_INLINE double ag_lgamma_f64(double x) {
+    double y = fabs(x), k = ag_floor_f64(y - 0x1.6a09e667f3bcdp+0), r = x - ag_round_f64(x), sine = fabs(r) * ag_sin_pi_f64(r * r);
+    int left = x < 0.0, large = y >= 8.0;
+    double z = y - (k + 2.0), z2 = z * z, i = 1.0 / (large ? y : y + 1.0), up = k >= 1.0 ? z + 2.0 : 1.0;
+    up *= k >= 2.0 ? z + 3.0 : 1.0;
+    up *= k >= 3.0 ? z + 4.0 : 1.0;
+    up *= k >= 4.0 ? z + 5.0 : 1.0;
+    up *= k >= 5.0 ? z + 6.0 : 1.0;
+    up *= k >= 6.0 ? z + 7.0 : 1.0;
+    double down = k < -1.0 ? y * (y + 1.0) : y, v = k >= 0.0 ? up : down, w = k >= 0.0 ? up * y : 1.0;
+    double sign = (k >= 0.0) | left ? 1.0 : -1.0;
+    w = (k < -1.0 ? i : w) * sine;                          /* y sine / pi times up or divided by down, of which y is one */
+    v = left ? w : v;
+    v = large ? y : v;
+    double e, f = ag_log_split_f64(v, &e), tail = ag_log_tail_f64(f) - e * AG_LN2_LO_F64;
+    int near = (e == 0.0) & (sign < 0.0);                   /* f is z */
+    f = near ? 0.0 : f;
+    double log = e * AG_LN2_HI_F64 + (f - tail);
+    /* 2^-55.3 */
+    double q = 0x1.44df9fdcdb516p-23, qo = -0x1.f0e39d8bfb6e0p-25;
+    q = q * z2 + 0x1.36b69f0907160p-23;
+    qo = qo * z2 + -0x1.0857d0a9b0a72p-21;
+    q = q * z2 + 0x1.051458f3244fep-20;
+    qo = qo * z2 + -0x1.0f9df78acba0fp-19;
+    q = q * z2 + 0x1.257410b9d37adp-18;
+    qo = qo * z2 + -0x1.3cd5be14b724cp-17;
+    q = q * z2 + 0x1.580e1fc89142ap-16;
+    qo = qo * z2 + -0x1.78ddab09bf7dbp-15;
+    q = q * z2 + 0x1.a127b301e7133p-14;
+    qo = qo * z2 + -0x1.d3fd4f5651dc4p-13;
+    q = q * z2 + 0x1.0b36af7e9141dp-11;
+    qo = qo * z2 + -0x1.38ac5c2892b20p-10;
+    q = q * z2 + 0x1.7add6eadc9116p-9;
+    qo = qo * z2 + -0x1.e404fc2193762p-8;
+    q = q * z2 + 0x1.51322ac7d83ffp-6;
+    qo = qo * z2 + -0x1.13e001a5575ffp-4;
+    q = q * z2 + 0x1.4a34cc4a60fa6p-2;
+    q = (near ? 0x1.b0ee6072093cep-2 - 1.0 : 0x1.b0ee6072093cep-2) + z * (q + qo * z);
+    double far = (y - 0.5) * (log - 1.0) + (0x1.acfe390c97d69p-2 + ag_stirling_f64(i));      /* log(2 pi) / 2 - 1 / 2 */
+    double sum = z * q + sign * log + 0.0, both = ag_log_normal_f64(y * sine);
+    sum = large ? far : sum;
+    both = large ? -sum - both : -sum;
+    sum = left ? both : sum;
+    sum = (y < AG_INF_F64) & (y > 0.0) & ((x > 0.0) | (r != 0.0)) ? sum : AG_INF_F64;
+    return x != x ? x : sum;
+}
+/* The same from 0 on as a float needs it */
+AG_INLINE float ag_lgamma_fast_f32(float given) {
+    double x = (double)given, k = ag_floor_f64(x - 0x1.6a09e667f3bcdp+0);
+    int large = x >= 4.0;
+    double z = x - (k + 2.0), z2 = z * z, i = 1.0 / x, t = i * i, up = k >= 1.0 ? z + 2.0 : 1.0;
+    up *= k >= 2.0 ? z + 3.0 : 1.0;
+    double sign = k >= 0.0 ? 1.0 : -1.0, v = k >= 0.0 ? up : k < -1.0 ? x * (x + 1.0) : x, e;
+    uint64_t biased;
+    double f = ag_split_f64(large ? x : v, &e, &biased), s = f / (2.0 + f), s2 = s * s, h = 0.5 * f * f, p = 0x1.ddcf66cb38974p-3;
+    p = p * s2 + 0x1.245c40ded716cp-2;
+    p = p * s2 + 0x1.9999eb637b16ap-2;
+    p = p * s2 + 0x1.5555554bb1c3ep-1;
+    h -= s * (h + s2 * p);
+    int near = (e == 0.0) & (sign < 0.0);
+    double log = e * 0x1.62e42fefa39efp-1 + ((near ? 0.0 : f) - h);
+    /* 2^-29.9 */
+    double q = 0x1.6648fb79dc0f1p-13, qo = -0x1.e9d5952fc89f4p-13;
+    q = q * z2 + 0x1.f99f23037a17ep-12;
+    qo = qo * z2 + -0x1.38ba2a9f23a6bp-10;
+    q = q * z2 + 0x1.7b5d71de2e755p-9;
+    qo = qo * z2 + -0x1.e402addddb95ap-8;
+    q = q * z2 + 0x1.51314fbc08867p-6;
+    qo = qo * z2 + -0x1.13e0031e739abp-4;
+    q = q * z2 + 0x1.4a34cc7e39d6bp-2;
+    q = (near ? 0x1.b0ee60726c95fp-2 - 1.0 : 0x1.b0ee60726c95fp-2) + z * (q + qo * z);
+    double c = 1.0 / 1188;
+    c = c * t - 1.0 / 1680;
+    c = c * t + 1.0 / 1260;
+    c = c * t - 1.0 / 360;
+    c = c * t + 1.0 / 12;
+    double far = (x - 0.5) * (log - 1.0) + (0x1.acfe390c97d69p-2 + c * i), sum = z * q + sign * log + 0.0;       /* +0 at 1 */
+    sum = large ? far : sum;
+    return (float)((x < AG_INF_F64) & (x > 0.0) ? sum : AG_INF_F64);
+}
+AG_INLINE float ag_lgamma_f32(float x) { return x >= 0.0f ? ag_lgamma_fast_f32(x) : (float)ag_lgamma_f64((double)x); }
+/* The others, and NaN, are set aside before, for the loop of double, whose absolute error is small next to the zeros, too, as close as a float
+ * can come to them. */
+static ptrdiff_t ag_set_aside(ptrdiff_t n, const float *x, double *rest, short *at) {
+    int32_t other = 0;
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < n; i++) other |= !(x[i] >= 0.0f);
+    for (ptrdiff_t i = 0; i < n && other; i++)
+        if (!(x[i] >= 0.0f)) {
+            rest[count] = (double)x[i];
+            at[count++] = (short)i;
+        }
+    return count;
 }
 
 /* Digamma and its derivative: ten terms below 10, two with one division, then the asymptotic series (Abramowitz and Stegun, 6.3.5, 6.3.18
@@ -195,16 +278,16 @@ AG_CALLED double ag_inverse_power_f64(double x, double s) {
         if (n & 1) y *= x;
     return 1 / y;
 }
+/* B_2k / (2k)! */
+static const double ag_zeta_numbers[9] = {0x1.5555555555555p-4, -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15, -0x1.bbd779334ef0bp-21,
+                                           0x1.66a8f2bf70ebep-26, -0x1.22805d644267fp-31, 0x1.d6db2c4e09162p-37, -0x1.7da4e1f79955cp-42,
+                                           0x1.355871d652e9ep-47};
 /* sum of 1 / (q + k)^s over k >= 0, divided by its first term, by Euler and Maclaurin's formula (Johansson, "Rigorous high-precision
  * computation of the Hurwitz zeta function", 2015, eq. 5) */
 AG_CALLED double ag_zeta_tail_f64(double s, double q) {
-    /* B_2k / (2k)! */
-    static const double numbers[9] = {0x1.5555555555555p-4, -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15, -0x1.bbd779334ef0bp-21,
-                                      0x1.66a8f2bf70ebep-26, -0x1.22805d644267fp-31, 0x1.d6db2c4e09162p-37, -0x1.7da4e1f79955cp-42,
-                                      0x1.355871d652e9ep-47};
     double tail = 0, factor = s / q, z = 1 / (q * q);      /* s (s + 1) ... (s + 2k - 2) / q^(2k - 1) */
     for (int k = 0; k < 9; k++) {
-        tail += numbers[k] * factor;
+        tail += ag_zeta_numbers[k] * factor;
         factor *= (s + 2 * k + 1) * (s + 2 * k + 2) * z;
     }
     return q / (s - 1) + 0.5 + tail;
@@ -273,15 +356,29 @@ AG_NEXTAFTER(double, f64, int64_t, , 0x1p-1074)
 
 /* ---- integers: a - b trunc(a / b); shifts by any number: what leaves at an end is lost, and a negative number counts as a large one */
 
-#define AG_MORE_INTEGER_FUNCTIONS(T, U, D, BITS) \
+#define AG_INTEGER_FMOD(T, D) \
 AG_INLINE T ag_fmod_##D(T a, T b) { \
     T d = (b == 0) | ((b == (T)-1) & ((T)-1 < 0)) ? 1 : b; \
-    return (T)(b == 0 ? 0 : a % d); } \
+    return (T)(b == 0 ? 0 : a % d); }
+#define AG_SHIFTS(T, U, D, BITS) \
 AG_INLINE T ag_bitwise_left_shift_##D(T a, T n) { return (n < 0) | (n >= BITS) ? 0 : (T)((U)a << (n & (BITS - 1))); } \
-AG_INLINE T ag_bitwise_right_shift_##D(T a, T n) { \
-    T m = (n < 0) | (n >= BITS) ? BITS - 1 : n, y = (T)(a >> m); \
-    return ((T)-1 > 0) & (m != n) ? 0 : y; }
+AG_INLINE T ag_bitwise_right_shift_##D(T a, T n) { return (T)(a >> ((n < 0) | (n >= BITS) ? BITS - 1 : n)); }
 
-AG_MORE_INTEGER_FUNCTIONS(int64_t, uint64_t, i64, 64)
-AG_MORE_INTEGER_FUNCTIONS(int32_t, uint32_t, i32, 32)
-AG_MORE_INTEGER_FUNCTIONS(uint8_t, uint32_t, u8, 8)
+AG_INTEGER_FMOD(int64_t, i64)
+AG_INTEGER_FMOD(int32_t, i32)
+AG_INTEGER_FMOD(uint8_t, u8)
+AG_SHIFTS(int64_t, uint64_t, i64, 64)
+AG_SHIFTS(int32_t, uint32_t, i32, 32)
+/* by 1, 2 and 4 where n has that bit: processors know no shift of bytes by different numbers */
+AG_INLINE uint8_t ag_bitwise_left_shift_u8(uint8_t a, uint8_t n) {
+    a = n & 1 ? (uint8_t)(a << 1) : a;
+    a = n & 2 ? (uint8_t)(a << 2) : a;
+    a = n & 4 ? (uint8_t)(a << 4) : a;
+    return n > 7 ? 0 : a;
+}
+AG_INLINE uint8_t ag_bitwise_right_shift_u8(uint8_t a, uint8_t n) {
+    a = n & 1 ? (uint8_t)(a >> 1) : a;
+    a = n & 2 ? (uint8_t)(a >> 2) : a;
+    a = n & 4 ? (uint8_t)(a >> 4) : a;
+    return n > 7 ? 0 : a;
+}

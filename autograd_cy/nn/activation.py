@@ -11,6 +11,12 @@ from . import functional as F
 from .module import Module
 from .parameter import Parameter
 
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",
+    "Mish", "PReLU", "ReLU", "ReLU6", "RReLU", "Sigmoid", "SiLU", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
+    "Tanh", "Tanhshrink", "Threshold",
+]
+
 
 class _Inplace(Module):
     """`inplace` is accepted for PyTorch's sake and has no effect: the result is a new tensor from the pool."""
@@ -23,7 +29,7 @@ class _Inplace(Module):
             self.inplace = True
 
     def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+        return ", ".join(filter(None, (super().extra_repr(), "inplace=True" if self.inplace else "")))
 
 
 class ReLU(_Inplace):
@@ -66,8 +72,7 @@ class LeakyReLU(_Inplace):
     def forward(self, input):
         return F.leaky_relu(input, self.negative_slope)
 
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "negative_slope"
 
 
 class ELU(_Inplace):
@@ -80,8 +85,20 @@ class ELU(_Inplace):
     def forward(self, input):
         return F.elu(input, self.alpha)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "alpha"
+
+
+class RReLU(_Inplace):
+    """x where x >= 0, a * x elsewhere: a drawn from [lower, upper) for each element in training, their mean in evaluation."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.lower, self.upper = lower, upper
+
+    def forward(self, input):
+        return F.rrelu(input, self.lower, self.upper, self.training)
+
+    _repr_names = "lower upper"
 
 
 class ReLU6(_Inplace):
@@ -136,8 +153,7 @@ class CELU(_Inplace):
     def forward(self, input):
         return F.celu(input, self.alpha)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "alpha"
 
 
 class Hardtanh(_Inplace):
@@ -153,8 +169,7 @@ class Hardtanh(_Inplace):
     def forward(self, input):
         return F.hardtanh(input, self.min_val, self.max_val)
 
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "min_val max_val"
 
 
 class Threshold(_Inplace):
@@ -168,8 +183,7 @@ class Threshold(_Inplace):
     def forward(self, input):
         return F.threshold(input, self.threshold, self.value)
 
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
+    _repr_names = "threshold value"
 
 
 class Hardshrink(Module):
@@ -207,7 +221,7 @@ class PReLU(Module):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(creation.empty((num_parameters,), dtype=dtype))
+        self.weight = Parameter(creation.empty((num_parameters,), dtype=dtype, device=device))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -217,8 +231,7 @@ class PReLU(Module):
     def forward(self, input):
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
+    _repr_names = "num_parameters"
 
 
 class GLU(Module):
@@ -231,8 +244,7 @@ class GLU(Module):
     def forward(self, input):
         return F.glu(input, self.dim)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    _repr_names = "dim"
 
 
 class GELU(Module):
@@ -247,8 +259,7 @@ class GELU(Module):
     def forward(self, input):
         return F.gelu(input, self.approximate)
 
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
+    _repr_names = "approximate"
 
 
 class Softplus(Module):
@@ -262,8 +273,7 @@ class Softplus(Module):
     def forward(self, input):
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
+    _repr_names = "beta threshold"
 
 
 class _AlongDim(Module):
@@ -276,8 +286,7 @@ class _AlongDim(Module):
                       "give dim=, nearly always dim=-1", stacklevel=3)
         return 0 if input.ndim in (0, 1, 3) else 1
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    _repr_names = "dim"
 
 
 class Softmax(_AlongDim):

@@ -8,6 +8,7 @@ import math
 from ..array.dtypes import bool as bool_dtype
 from ..array.errors import ShapeError
 from ..engine import creation
+from ..engine.joins import cat
 from ..engine.modes import no_grad
 from ..engine.products import matmul
 from ..engine.reduce import softmax
@@ -18,6 +19,7 @@ from ..engine.tensor import Tensor
 from .noise import dropout
 
 INF = float("inf")
+BLOCK = 128                                    # queries; without a mask, from four blocks on it is the products that take the time
 
 
 def attention_weights(query, key, mask, scale):
@@ -41,15 +43,37 @@ def _covers(scores, mask):
     return len(mask) <= len(scores) and all(m in (1, n) for m, n in zip(reversed(mask), reversed(scores), strict=False))
 
 
+def _later(shape):
+    """What a place may not look at: what comes after it."""
+    return creation.ones(shape, dtype=bool_dtype).triu(1)
+
+
 def _causal_weights(query, key, scale):
     """The weights where a place may look at itself and what is before it."""
     scores = matmul(query * scale, key.transpose(-2, -1))
-    later = creation.ones(scores.shape[-2:], dtype=bool_dtype).triu(1)
+    later = _later(scores.shape[-2:])
     if scores.numel() < 4096:
         return softmax(scores.masked_fill(later, -INF), -1)
     with no_grad():                            # unseen: what softmax makes 0 gets no gradient from it anyhow
         scores.masked_fill_(later, -INF)
     return softmax(scores, -1)
+
+
+def _by_blocks(query, key, value, scale, causal, dropout_p):
+    """Attention without a mask, or with that of what comes later, by blocks of queries: the scores of one stay in the cache, and it
+    leaves out the keys that all of it may not look at."""
+    rows, columns, outs = query.shape[-2], key.shape[-2], []
+    query, key = query * scale, key.transpose(-2, -1)
+    for first in range(0, rows, BLOCK):
+        count = min(BLOCK, rows - first)
+        seen = min(first + count, columns) if causal else columns
+        scores = matmul(query.narrow(-2, first, count), key.narrow(-1, 0, seen))
+        if causal and seen > first:
+            with no_grad():
+                scores.narrow(-1, first, seen - first).masked_fill_(_later((count, seen - first)), -INF)
+        weights = softmax(scores, -1)
+        outs.append(matmul(dropout(weights, dropout_p) if dropout_p else weights, value.narrow(-2, 0, seen)))
+    return cat(outs, -2)
 
 
 def _repeated(x, times):
@@ -70,7 +94,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     usual = planned(_fit, query, key, value)
     if scale is None:
         scale = usual
-    if attn_mask is None and not is_causal and not dropout_p and not enable_gqa:
+    rows = query.shape[-2]
+    if attn_mask is None and not is_causal and not dropout_p and not enable_gqa and rows <= BLOCK:
         return matmul(softmax(matmul(query * scale, key.transpose(-2, -1)), -1), value)
     if is_causal and attn_mask is not None:
         raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
@@ -80,6 +105,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
             raise ShapeError(f"scaled_dot_product_attention: the number of heads in query ({heads}) must be divisible by those in key "
                              f"({key.shape[-3]}) and value ({value.shape[-3]})")
         key, value = _repeated(key, heads // key.shape[-3]), _repeated(value, heads // value.shape[-3])
+    if attn_mask is None and key.shape[-2] == value.shape[-2] and rows > BLOCK and (is_causal or rows <= 4 * BLOCK):
+        return _by_blocks(query, key, value, scale, is_causal, dropout_p)
     weights = _causal_weights(query, key, scale) if is_causal else attention_weights(query, key, attn_mask, scale)
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
 

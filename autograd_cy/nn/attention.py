@@ -22,6 +22,11 @@ from .normalization import LayerNorm
 from .noise import dropout
 from .parameter import Parameter
 
+__all__ = [
+    "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+]
+
+
 class MultiheadAttention(Module):
     """Attention of several heads: out_proj(concatenated softmax(q k' / sqrt(d)) v), q, k and v projections of the inputs.
 
@@ -51,7 +56,7 @@ class MultiheadAttention(Module):
         self._optional("in_proj_bias", bias, (3 * embed_dim,), dtype)
         self._optional("bias_k", add_bias_kv, (1, 1, embed_dim), dtype)
         self._optional("bias_v", add_bias_kv, (1, 1, embed_dim), dtype)
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype, device=device)
         self._reset_parameters()
 
     def _optional(self, name, wanted, shape, dtype):
@@ -151,8 +156,9 @@ def _activation(activation):
 
 
 class _TransformerLayer(Module):
-    def _set_up(self, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, dtype, decoder):
-        attention = {"dropout": dropout, "batch_first": batch_first, "bias": bias, "dtype": dtype}
+    def _set_up(self, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, dtype, device,
+                decoder):
+        attention = {"dropout": dropout, "batch_first": batch_first, "bias": bias, "dtype": dtype, "device": device}
         self.self_attn = MultiheadAttention(d_model, nhead, **attention)
         if decoder:
             self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
@@ -184,7 +190,8 @@ class TransformerEncoderLayer(_TransformerLayer):
                  layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None,
                  dtype=None) -> None:
         super().__init__()
-        self._set_up(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, dtype, False)
+        self._set_up(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, dtype, device,
+                     False)
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
         x = self._block(src, self.norm1, self.dropout1,
@@ -199,7 +206,8 @@ class TransformerDecoderLayer(_TransformerLayer):
                  layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None,
                  dtype=None) -> None:
         super().__init__()
-        self._set_up(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, dtype, True)
+        self._set_up(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, dtype, device,
+                     True)
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
                 tgt_is_causal: bool = False, memory_is_causal: bool = False):
@@ -255,7 +263,7 @@ class Transformer(Module):
                  layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None,
                  dtype=None) -> None:
         super().__init__()
-        each = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, None, dtype)
+        each = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
         self.encoder, self.decoder = custom_encoder, custom_decoder
         if custom_encoder is None:
             self.encoder = TransformerEncoder(TransformerEncoderLayer(*each), num_encoder_layers,
@@ -282,4 +290,4 @@ class Transformer(Module):
     def generate_square_subsequent_mask(sz: int, device=None, dtype=None):
         """(sz, sz) numbers to be added: -inf for what comes later, 0 elsewhere."""
         later = creation.arange(sz) > creation.arange(sz).unsqueeze(1)
-        return where(later, creation.full((), -INF, dtype=dtype), creation.zeros((), dtype=dtype))
+        return where(later, creation.full((), -INF, dtype=dtype, device=device), creation.zeros((), dtype=dtype))

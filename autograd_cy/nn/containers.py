@@ -14,6 +14,8 @@ from ..engine.tensor import Tensor
 from .module import Module, _is_member
 from .parameter import Parameter
 
+__all__ = ["DataParallel", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
 
 class _Container(Module):
     """Holds its items in one dict; their names have no prefix of their own, as in PyTorch (`0.weight`)."""
@@ -280,3 +282,14 @@ class ParameterDict(_Named):
     def extra_repr(self) -> str:
         return "\n".join(f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
                          for name, p in self._items.items())
+
+
+class DataParallel(Module):
+    """Calls `module`, as PyTorch's does without GPUs; the state has its parameters as "module.name"."""
+
+    def __init__(self, module: Module, device_ids=None, output_device=None, dim: int = 0) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *inputs, **kwargs):
+        return self.module(*inputs, **kwargs)

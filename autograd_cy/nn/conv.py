@@ -11,6 +11,8 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Fold", "Unfold"]
+
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
@@ -21,7 +23,7 @@ class _ConvNd(Module):
     transposed = False
 
     def _set_up(self, in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode,
-                dtype):
+                dtype, device):
         name, d = type(self).__name__, self.dims
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -43,9 +45,9 @@ class _ConvNd(Module):
         self.padding, self.dilation = padding, convolve.sizes(dilation, d, name, "dilation")
         self.output_padding = convolve.sizes(output_padding, d, name, "output_padding")
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        self.weight = Parameter(creation.empty((first, second // groups, *self.kernel_size), dtype=dtype))
+        self.weight = Parameter(creation.empty((first, second // groups, *self.kernel_size), dtype=dtype, device=device))
         if bias:
-            self.bias = Parameter(creation.empty((out_channels,), dtype=dtype))
+            self.bias = Parameter(creation.empty((out_channels,), dtype=dtype, device=device))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -72,7 +74,7 @@ class _Conv(_ConvNd):
     def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
                  bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None) -> None:
         super().__init__()
-        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, dtype)
+        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, dtype, device)
 
     def forward(self, input):
         padding = self.padding
@@ -137,7 +139,8 @@ class _ConvTranspose(_ConvNd):
         super().__init__()
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode, dtype)
+        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode, dtype,
+                     device)
 
     def forward(self, input, output_size=None):
         extra = self.output_padding if output_size is None else self._extra(input, output_size)
@@ -192,8 +195,7 @@ class Unfold(Module):
     def forward(self, input):
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+    _repr_names = "kernel_size dilation padding stride"
 
 
 class Fold(Module):
@@ -207,6 +209,4 @@ class Fold(Module):
     def forward(self, input):
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self) -> str:
-        return (f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
-                f"stride={self.stride}")
+    _repr_names = "output_size kernel_size dilation padding stride"

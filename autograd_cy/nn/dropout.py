@@ -6,6 +6,8 @@ Relies on Module and functional.  Models rely on it.
 from . import functional as F
 from .module import Module
 
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
+
 
 class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
@@ -15,8 +17,7 @@ class _Dropout(Module):
         self.p = p
         self.inplace = inplace
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+    _repr_names = "p inplace"
 
 
 class Dropout(_Dropout):

@@ -13,6 +13,8 @@ from .functional import bilinear
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Bilinear", "Flatten", "Identity", "Linear", "Unflatten"]
+
 
 class Identity(Module):
     """Returns its input; takes and ignores any constructor arguments."""
@@ -34,9 +36,9 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(creation.empty((out_features, in_features), dtype=dtype))
+        self.weight = Parameter(creation.empty((out_features, in_features), dtype=dtype, device=device))
         if bias:
-            self.bias = Parameter(creation.empty((out_features,), dtype=dtype))
+            self.bias = Parameter(creation.empty((out_features,), dtype=dtype, device=device))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -65,9 +67,9 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(creation.empty((out_features, in1_features, in2_features), dtype=dtype))
+        self.weight = Parameter(creation.empty((out_features, in1_features, in2_features), dtype=dtype, device=device))
         if bias:
-            self.bias = Parameter(creation.empty((out_features,), dtype=dtype))
+            self.bias = Parameter(creation.empty((out_features,), dtype=dtype, device=device))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -98,8 +100,7 @@ class Flatten(Module):
     def forward(self, input):
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+    _repr_names = "start_dim end_dim"
 
 
 class Unflatten(Module):
@@ -119,5 +120,4 @@ class Unflatten(Module):
         axis = self.dim + input.ndim if self.dim < 0 else self.dim
         return input.reshape(*input.shape[:axis], *self.unflattened_size, *input.shape[axis + 1:])
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+    _repr_names = "dim unflattened_size"

@@ -11,6 +11,7 @@ from ..array.errors import ShapeError
 from ..engine import creation
 from ..engine.arguments import need_tensor
 from ..engine.elementwise import exp, log, logsigmoid, minimum, softplus, sqrt, xlogy
+from ..engine.composed import margins
 from ..engine.modes import no_grad
 from ..engine.choose import where
 from ..engine.distances import cosine_rows
@@ -157,14 +158,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     need_tensor(input, "multilabel_margin_loss")
     need_tensor(target, "multilabel_margin_loss")
     x, t = _rows(input, target, "multilabel_margin_loss", input.shape)
-    n, classes = x.shape
-    places = creation.arange(classes)
-    ends = where((t < 0).any(1), (t < 0).to(int64).argmax(1), classes)
-    counts = places < ends.unsqueeze(1)                                            # (N, list)
-    t = where(counts, t, 0)
-    is_target = ((t.unsqueeze(2) == places) & counts.unsqueeze(2)).any(1)          # (N, C)
-    losses = (1 - x.gather(1, t).unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)       # (N, list, C)
-    losses = where(counts.unsqueeze(2) & ~is_target.unsqueeze(1), losses, 0).sum((1, 2)) / classes
+    if not x.is_floating_point():
+        raise RuntimeError(f"multilabel_margin_loss: expected a floating-point tensor, got {x.dtype.name}")
+    losses = margins(x, t)
     return reduced(losses if input.ndim == 2 else losses.squeeze(0), reduction)
 
 

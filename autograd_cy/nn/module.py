@@ -16,7 +16,9 @@ from autograd_cy.engine.tensor import Tensor
 
 from .calling import ModuleType, bind_generic, generic_call
 from .hooks import Hooked
-from .parameter import Parameter
+from .parameter import Buffer, Parameter
+
+__all__ = ["Module"]
 
 # Submodules and parameters are plain instance attributes: `self.fc1` costs one dictionary lookup, where a registry
 # behind `__getattr__` costs a failed lookup and a Python call more.  They are found by looking through the attributes in the
@@ -87,6 +89,7 @@ class Module(Hooked, metaclass=ModuleType):
     """
 
     training: bool = True
+    _repr_names: str = ""
     _buffer_names: Mapping[str, bool] = MappingProxyType({})     # name -> persistent
     _order: tuple = ()                                           # names of the attributes, in the order of their first assignment
     _none_names: frozenset = frozenset()                         # parameters registered as None
@@ -121,6 +124,8 @@ class Module(Hooked, metaclass=ModuleType):
                 raise TypeError(_not_a_parameter(name, value))
             elif name in self._buffer_names and value is not None and not isinstance(value, Tensor):
                 raise TypeError(_not_a_buffer(name, value))
+            elif isinstance(value, Buffer):
+                object.__setattr__(self, "_buffer_names", {**self._buffer_names, name: value.persistent})
         elif isinstance(old, Parameter):
             if value is None:
                 object.__setattr__(self, "_none_names", self._none_names | {name})
@@ -453,8 +458,8 @@ class Module(Hooked, metaclass=ModuleType):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What is printed between the brackets; layers override it."""
-        return ""
+        """What is printed between the brackets: "name=value" for the attributes in `_repr_names`; layers override it."""
+        return ", ".join([f"{name}={getattr(self, name)!r}" for name in self._repr_names.split()])
 
     def _shown(self):
         return [(name, repr(child)) for name, child in self._members() if isinstance(child, Module)]

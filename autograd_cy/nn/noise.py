@@ -10,7 +10,7 @@ from ..array.dtypes import bool as bool_dtype
 from ..array.errors import ShapeError
 from ..engine import creation, generators
 from ..engine.arguments import need_tensor
-from ..engine.elementwise import log
+from ..engine.elementwise import leaky_relu, leaky_relu_, log
 from ..engine.reduce import softmax
 from ..engine.choose import where
 from ..engine.random import draw
@@ -64,7 +64,9 @@ def _channels(input, name):
     return (*input.shape[:2], *(1,) * (input.ndim - 2))
 
 
-def _feature_dropout(input, p, training, inplace, name, single=False):
+def feature_dropout(input, p, training=True, inplace=False, name="feature_dropout", single=False):
+    """Zero whole channels of (N, C, ...) with probability p and scale the rest by 1 / (1 - p); single: of (C, ...)."""
+    _check(input, p, name)
     if not training or p == 0.0:
         return input
     _float(input, name)
@@ -77,30 +79,30 @@ def _feature_dropout(input, p, training, inplace, name, single=False):
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels of (N, C, L) or (C, L) with probability p and scale the rest by 1 / (1 - p)."""
-    _check(input, p, "dropout1d")
+    need_tensor(input, "dropout1d")
     if input.ndim not in (2, 3):
         raise ShapeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide "
                          f"channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension")
-    return _feature_dropout(input, p, training, inplace, "dropout1d", input.ndim == 2)
+    return feature_dropout(input, p, training, inplace, "dropout1d", input.ndim == 2)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels of (N, C, H, W) with probability p and scale the rest by 1 / (1 - p)."""
-    _check(input, p, "dropout2d")
+    need_tensor(input, "dropout2d")
     if input.ndim not in (3, 4):
         warnings.warn(f"dropout2d: Received a {input.ndim}-D input to dropout2d, which is deprecated; use dropout instead.", stacklevel=2)
     if input.ndim == 3:
         warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
                       "is interpreted as shape (N, C, L), where C is the channel dim.", stacklevel=2)
-    return _feature_dropout(input, p, training, inplace, "dropout2d")
+    return feature_dropout(input, p, training, inplace, "dropout2d")
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels of (N, C, D, H, W) or (C, D, H, W) with probability p and scale the rest by 1 / (1 - p)."""
-    _check(input, p, "dropout3d")
+    need_tensor(input, "dropout3d")
     if input.ndim not in (4, 5):
         warnings.warn(f"dropout3d: Received a {input.ndim}-D input to dropout3d, which is deprecated; use dropout instead.", stacklevel=2)
-    return _feature_dropout(input, p, training, inplace, "dropout3d", input.ndim != 5)
+    return feature_dropout(input, p, training, inplace, "dropout3d", input.ndim != 5)
 
 
 _ALPHA = 1.7580993408473766          # where SELU saturates
@@ -131,6 +133,20 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
                   "feature_alpha_dropout")
 
 
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
+    """x where x >= 0, a * x elsewhere: a drawn from [lower, upper) for each element when training, else their mean (Xu et al., 2015)."""
+    _float(need_tensor(input, "rrelu"), "rrelu")
+    if not training or lower == upper:
+        return (leaky_relu_ if inplace else leaky_relu)(input, (lower + upper) / 2)
+    slopes = where(input.detach() >= 0, 1, generators.rand(input.shape, dtype=input.dtype) * (upper - lower) + lower)
+    return input.mul_(slopes) if inplace else input * slopes
+
+
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """rrelu in place."""
+    return rrelu(input, lower, upper, training, True)
+
+
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """softmax((logits + Gumbel noise) / tau): a sample of the categories, made differentiable.
 
@@ -150,4 +166,4 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return picked - soft.detach() + soft
 
 
-__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax"]
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax", "rrelu", "rrelu_"]

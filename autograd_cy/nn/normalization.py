@@ -12,14 +12,19 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
+    "LocalResponseNorm", "RMSNorm",
+]
+
 
 class _Affine(Module):
     """A normalisation with one weight and bias per element of `shape`, which start as ones and zeros."""
 
-    def _set_up(self, shape, weight, bias, dtype):
+    def _set_up(self, shape, weight, bias, dtype, device):
         for name, wanted in (("weight", weight), ("bias", bias)):
             if wanted:
-                setattr(self, name, Parameter(creation.empty(shape, dtype=dtype)))
+                setattr(self, name, Parameter(creation.empty(shape, dtype=dtype, device=device)))
             else:
                 self.register_parameter(name, None)
 
@@ -40,9 +45,9 @@ class _NormBase(_Affine):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self._set_up((num_features,), affine, affine and bias, dtype)
-        self.register_buffer("running_mean", creation.zeros((num_features,), dtype=dtype) if track_running_stats else None)
-        self.register_buffer("running_var", creation.ones((num_features,), dtype=dtype) if track_running_stats else None)
+        self._set_up((num_features,), affine, affine and bias, dtype, device)
+        self.register_buffer("running_mean", creation.zeros((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("running_var", creation.ones((num_features,), dtype=dtype, device=device) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", creation.tensor(0, dtype=int64) if track_running_stats else None)
         self.reset_parameters()
 
@@ -146,7 +151,7 @@ class GroupNorm(_Affine):
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self._set_up((num_channels,), affine, affine and bias, dtype)
+        self._set_up((num_channels,), affine, affine and bias, dtype, device)
         self.reset_parameters()
 
     def forward(self, input):
@@ -167,7 +172,7 @@ class LayerNorm(_Affine):
                  dtype=None) -> None:
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
-        self._set_up(self.normalized_shape, elementwise_affine, elementwise_affine and bias, dtype)
+        self._set_up(self.normalized_shape, elementwise_affine, elementwise_affine and bias, dtype, device)
         self.reset_parameters()
 
     def forward(self, input):
@@ -185,7 +190,7 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
         if elementwise_affine:
-            self.weight = Parameter(creation.empty(self.normalized_shape, dtype=dtype))
+            self.weight = Parameter(creation.empty(self.normalized_shape, dtype=dtype, device=device))
         else:
             self.register_parameter("weight", None)
         self.reset_parameters()

@@ -10,6 +10,11 @@ from autograd_cy.engine.tensor import Tensor
 
 from .module import Module
 
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d",
+    "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+]
+
 
 class _Padding(Module):
     """padding: a number for all sides, or (left, right, top, bottom, front, back), as many as there are dimensions."""
@@ -41,8 +46,8 @@ class _ConstantPad(_Padding):
     def forward(self, input: Tensor) -> Tensor:
         return pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
+    extra_repr = Module.extra_repr
+    _repr_names = "padding value"
 
 
 class ConstantPad1d(_ConstantPad):
@@ -69,8 +74,7 @@ class ZeroPad1d(ConstantPad1d):
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = _Padding.extra_repr
 
 
 class ZeroPad2d(ConstantPad2d):
@@ -79,8 +83,7 @@ class ZeroPad2d(ConstantPad2d):
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = _Padding.extra_repr
 
 
 class ZeroPad3d(ConstantPad3d):
@@ -89,8 +92,7 @@ class ZeroPad3d(ConstantPad3d):
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = _Padding.extra_repr
 
 
 class ReflectionPad1d(_Padding):

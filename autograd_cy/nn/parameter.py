@@ -1,4 +1,4 @@
-"""Parameter: the tensor that a Module counts as its own.
+"""Parameter: the tensor that a Module counts as its own; and Buffer, which becomes part of its state.
 
 Relies on the engine (Tensor).  Every module and the optimisers' users rely on it.
 It adds no field to Tensor, so it costs nothing over a plain tensor.
@@ -6,6 +6,8 @@ It adds no field to Tensor, so it costs nothing over a plain tensor.
 
 from autograd_cy.engine import creation
 from autograd_cy.engine.tensor import Tensor
+
+__all__ = ["Buffer", "Parameter"]
 
 
 class Parameter(Tensor):
@@ -38,6 +40,18 @@ class Parameter(Tensor):
 
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
+
+
+class Buffer(Tensor):
+    """A tensor that becomes a buffer of the module that it is made an attribute of; persistent: its state_dict has it, too."""
+
+    persistent: bool = True
+
+    def __new__(cls, data=None, *, persistent: bool = True):
+        data = creation.empty((0,)) if data is None else creation.as_tensor(data)
+        made = Tensor._make_subclass(cls, data.detach(), data.requires_grad)
+        made.persistent = persistent
+        return made
 
 
 def _rebuild(cls, array, requires_grad):

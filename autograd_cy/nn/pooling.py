@@ -7,6 +7,13 @@ from ..engine.convolve import sizes
 from . import functional as F
 from .module import Module
 
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",
+    "AvgPool1d", "AvgPool2d", "AvgPool3d", "ChannelShuffle", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "PixelShuffle", "PixelUnshuffle", "Upsample", "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+]
+
 
 class _MaxPool(Module):
     def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices: bool = False, ceil_mode: bool = False) -> None:
@@ -18,9 +25,7 @@ class _MaxPool(Module):
         return self._function(input, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
                               return_indices=self.return_indices)
 
-    def extra_repr(self) -> str:
-        return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-                f"ceil_mode={self.ceil_mode}")
+    _repr_names = "kernel_size stride padding dilation ceil_mode"
 
 
 class MaxPool1d(_MaxPool):
@@ -54,8 +59,7 @@ class _MaxUnpool(Module):
     def forward(self, input, indices, output_size=None):
         return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    _repr_names = "kernel_size stride padding"
 
 
 class MaxUnpool1d(_MaxUnpool):
@@ -80,8 +84,7 @@ class MaxUnpool3d(_MaxUnpool):
 
 
 class _AvgPool(Module):
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    _repr_names = "kernel_size stride padding"
 
 
 class AvgPool1d(_AvgPool):
@@ -130,8 +133,7 @@ class _LPPool(Module):
     def forward(self, input):
         return self._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
-    def extra_repr(self) -> str:
-        return (f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}")
+    _repr_names = "norm_type kernel_size stride ceil_mode"
 
 
 class LPPool1d(_LPPool):
@@ -160,8 +162,7 @@ class _AdaptiveMaxPool(Module):
     def forward(self, input):
         return self._function(input, self.output_size, self.return_indices)
 
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+    _repr_names = "output_size"
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
@@ -190,8 +191,7 @@ class _AdaptiveAvgPool(Module):
     def forward(self, input):
         return self._function(input, self.output_size)
 
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+    _repr_names = "output_size"
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
@@ -257,8 +257,7 @@ class PixelShuffle(Module):
     def forward(self, input):
         return F.pixel_shuffle(input, self.upscale_factor)
 
-    def extra_repr(self) -> str:
-        return f"upscale_factor={self.upscale_factor}"
+    _repr_names = "upscale_factor"
 
 
 class PixelUnshuffle(Module):
@@ -271,8 +270,7 @@ class PixelUnshuffle(Module):
     def forward(self, input):
         return F.pixel_unshuffle(input, self.downscale_factor)
 
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}"
+    _repr_names = "downscale_factor"
 
 
 class ChannelShuffle(Module):
@@ -285,5 +283,4 @@ class ChannelShuffle(Module):
     def forward(self, input):
         return F.channel_shuffle(input, self.groups)
 
-    def extra_repr(self) -> str:
-        return f"groups={self.groups}"
+    _repr_names = "groups"

@@ -16,6 +16,8 @@ from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
 
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
@@ -66,7 +68,7 @@ class RNNBase(Module):
                 if proj_size:
                     shapes |= {"weight_hr": (proj_size, hidden_size)}
                 for name, shape in shapes.items():
-                    setattr(self, f"{name}_l{layer}{suffix}", Parameter(creation.empty(shape, dtype=dtype)))
+                    setattr(self, f"{name}_l{layer}{suffix}", Parameter(creation.empty(shape, dtype=dtype, device=device)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -183,7 +185,7 @@ class RNN(RNNBase):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         dtype=dtype)
+                         dtype=dtype, device=device)
         self.nonlinearity = nonlinearity
 
 
@@ -192,7 +194,8 @@ class LSTM(RNNBase):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
                  dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device=None, dtype=None) -> None:
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, dtype=dtype)
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size,
+                         dtype=dtype, device=device)
 
 
 class GRU(RNNBase):
@@ -200,20 +203,22 @@ class GRU(RNNBase):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
                  dropout: float = 0.0, bidirectional: bool = False, device=None, dtype=None) -> None:
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype, device=device)
 
 
 class RNNCellBase(Module):
-    """One step of a recurrent layer: weight_ih, weight_hh, bias_ih, bias_hh."""
+    """One step of a recurrent layer: weight_ih, weight_hh, bias_ih, bias_hh of num_chunks * hidden_size rows."""
 
-    def __init__(self, mode, input_size, hidden_size, bias, dtype) -> None:
+    _mode: str
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None, dtype=None) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        self._mode, rows = mode, _GATES[mode] * hidden_size
+        rows = num_chunks * hidden_size
         for name, shape in (("weight_ih", (rows, input_size)), ("weight_hh", (rows, hidden_size)), ("bias_ih", (rows,)),
                             ("bias_hh", (rows,))):
             if bias or name.startswith("weight"):
-                setattr(self, name, Parameter(creation.empty(shape, dtype=dtype)))
+                setattr(self, name, Parameter(creation.empty(shape, dtype=dtype, device=device)))
             else:
                 self.register_parameter(name, None)
         self.reset_parameters()
@@ -258,8 +263,8 @@ class RNNCell(RNNCellBase):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device=None, dtype=None) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {nonlinearity}")
-        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, bias, dtype)
-        self.nonlinearity = nonlinearity
+        super().__init__(input_size, hidden_size, bias, 1, dtype=dtype, device=device)
+        self.nonlinearity, self._mode = nonlinearity, "RNN_" + nonlinearity.upper()
 
     def extra_repr(self) -> str:
         return super().extra_repr() + (f", nonlinearity={self.nonlinearity}" if self.nonlinearity != "tanh" else "")
@@ -268,12 +273,16 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of LSTM: (h, c) from x and (h, c)."""
 
+    _mode = "LSTM"
+
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None) -> None:
-        super().__init__("LSTM", input_size, hidden_size, bias, dtype)
+        super().__init__(input_size, hidden_size, bias, 4, dtype=dtype, device=device)
 
 
 class GRUCell(RNNCellBase):
     """One step of GRU: h from x and h."""
 
+    _mode = "GRU"
+
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None) -> None:
-        super().__init__("GRU", input_size, hidden_size, bias, dtype)
+        super().__init__(input_size, hidden_size, bias, 3, dtype=dtype, device=device)

@@ -3,7 +3,7 @@
 Relies on operations of tensors only, so that all have derivatives of any order. nn.functional and EmbeddingBag rely on it.
 """
 
-from itertools import product
+from math import prod
 
 from autograd_cy.array.errors import ShapeError
 from autograd_cy.engine import creation
@@ -11,9 +11,10 @@ from autograd_cy.engine.arguments import need_tensor
 from autograd_cy.engine.choose import clamp, where
 from autograd_cy.engine.convolve import need_float
 from autograd_cy.engine.elementwise import floor, round
-from autograd_cy.engine.gather import embedding, gather, index_add
+from autograd_cy.engine.gather import embedding, index_add
 from autograd_cy.engine.indexing import scatter_reduce
 from autograd_cy.engine.joins import meshgrid, stack
+from autograd_cy.engine.pooling import sampled
 from autograd_cy.engine.sorting import searchsorted
 from autograd_cy.engine.tensor import Tensor
 
@@ -34,15 +35,13 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
     return (base.reshape(1, -1, d + 1) @ theta.transpose(1, 2)).reshape(size[0], *size[2:], d)
 
 
-def _reflected(x, n, align_corners):
+def _reflected(x, sizes, align_corners):
     """Coordinates mirrored at the borders until they are within."""
-    low, span = (0.0, n - 1) if align_corners else (-0.5, n)
-    if span == 0:
-        return x * 0
-    x = (x - low).abs()
+    low, span = (0.0, sizes - 1) if align_corners else (-0.5, sizes)
+    x, span = ((x - low) * (span > 0)).abs(), clamp(span, 1)
     turns = floor(x.detach() / span)
     rest = x - turns * span
-    return clamp(where(turns % 2 == 0, rest, span - rest) + low, 0, n - 1)
+    return where(turns % 2 == 0, rest, span - rest) + low
 
 
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
@@ -53,36 +52,32 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     """
     need_float(input, "grid_sample")
     d = input.ndim - 2
+    need_float(grid, "grid_sample", "grid")
     if d not in (2, 3) or grid.ndim != input.ndim or grid.shape[0] != input.shape[0] or grid.shape[-1] != d:
         raise ShapeError(f"grid_sample: an input of shape {input.shape} and a grid of shape {grid.shape} do not fit")
     if mode not in ("bilinear", "nearest"):
         raise ValueError(f"grid_sample: mode must be 'bilinear' or 'nearest', got {mode!r}")
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ValueError(f"grid_sample: padding_mode must be 'zeros', 'border' or 'reflection', got {padding_mode!r}")
-    sizes, (n, channels), corners = input.shape[2:], input.shape[:2], []
-    for k, size in enumerate(sizes):                  # of each dimension: the pixels on both sides and their shares
-        x = grid[..., d - 1 - k].reshape(n, -1)
-        x = (x + 1) * ((size - 1) / 2) if align_corners else ((x + 1) * size - 1) / 2
-        if padding_mode == "border":
-            x = clamp(x, 0, size - 1)
-        elif padding_mode == "reflection":
-            x = _reflected(x, size, align_corners)
-        if mode == "nearest":
-            corners.append([(round(x), None)])
-        else:
-            low = floor(x.detach())
-            corners.append([(low, low + 1 - x), (low + 1, x - low)])
-    flat, out = input.reshape(n, channels, -1), 0
-    for choice in product(*corners):
-        place, share, inside = 0, 1, None
-        for size, (x, part) in zip(sizes, choice, strict=True):
-            there = (x >= 0) & (x < size)
-            inside = there if inside is None else inside & there
-            place = place * size + where(there, x, 0).long()
-            share = share if part is None else share * part
-        taken = gather(flat, 2, place.unsqueeze(1).expand(-1, channels, -1))
-        out = out + where(inside.unsqueeze(1), taken if isinstance(share, int) else taken * share.unsqueeze(1), 0)
-    return out.reshape(n, channels, *grid.shape[1:-1])
+    n, places = input.shape[0], prod(grid.shape[1:-1])
+    sizes = creation.tensor(input.shape[:1:-1], dtype=input.dtype).unsqueeze(1)
+    x = grid.reshape(n, places, d).transpose(1, 2).contiguous()               # all of x, then all of y
+    x = (x + 1) * ((sizes - 1) / 2) if align_corners else ((x + 1) * sizes - 1) / 2
+    if padding_mode == "reflection":
+        x = _reflected(x, sizes, align_corners)
+    if padding_mode != "zeros":
+        x = clamp(x, creation.zeros(1, dtype=input.dtype), sizes - 1)
+    if mode == "nearest":
+        low = round(x.detach())
+        weight = creation.ones(n, 1, places, dtype=input.dtype)
+    else:
+        low = floor(x.detach())
+        x = x - low
+        shares = stack((1 - x, x), 2)
+        weight = shares[:, 0]
+        for k in range(1, d):
+            weight = (shares[:, k].unsqueeze(2) * weight.unsqueeze(1)).reshape(n, 2 << k, places)
+    return sampled(input, weight, low, 1 if mode == "nearest" else 2).reshape(*input.shape[:2], *grid.shape[1:-1])
 
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2.0,
@@ -98,9 +93,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         raise ValueError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
         raise ShapeError(f"embedding_bag: per_sample_weights go with mode='sum' and the shape {input.shape} of the input")
-    if input.ndim == 2 and offsets is None:
+    even = input.ndim == 2 and offsets is None
+    if even:
         bags, each = input.shape
-        bag = creation.arange(bags).repeat_interleave(each)
     elif input.ndim == 1 and offsets is not None and offsets.ndim == 1:
         bags = offsets.shape[0] - include_last_offset
         if bags and (int(offsets[0]) != 0 or int(offsets[-1]) > input.shape[0]):
@@ -112,16 +107,21 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     rows = embedding(chosen, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     counted = None if padding_idx is None else (chosen != padding_idx % weight.shape[0]).unsqueeze(1)
     zeros = creation.zeros(bags, weight.shape[1], dtype=weight.dtype)
+    if even and not each:
+        return zeros
     if mode == "max":
         rows = rows if counted is None else where(counted, rows, float("-inf"))
-        out = scatter_reduce(zeros, 0, bag.unsqueeze(1).expand(-1, rows.shape[1]), rows, "amax", include_self=False)
+        out = rows.reshape(bags, each, weight.shape[1]).max(1)[0] if even else scatter_reduce(
+            zeros, 0, bag.unsqueeze(1).expand(-1, rows.shape[1]), rows, "amax", include_self=False)
         return out if counted is None else where(out == float("-inf"), 0, out)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
     if counted is not None:
         rows = where(counted, rows, 0)
-    out = index_add(zeros, 0, bag, rows)
+    out = rows.reshape(bags, each, weight.shape[1]).sum(1) if even else index_add(zeros, 0, bag, rows)
     if mode == "sum":
         return out
+    if counted is None and even:
+        return out / each
     ones = creation.ones(len(chosen), 1, dtype=weight.dtype) if counted is None else counted.to(weight.dtype)
-    return out / clamp(index_add(zeros[:, :1], 0, bag, ones), 1)
+    return out / clamp(ones.reshape(bags, each, 1).sum(1) if even else index_add(zeros[:, :1], 0, bag, ones), 1)

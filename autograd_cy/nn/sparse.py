@@ -13,6 +13,8 @@ from . import functional, init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Embedding", "EmbeddingBag"]
+
 
 class Embedding(Module):
     """A table of vectors, one for each of num_embeddings indices: input of any shape (int64) to (*shape, embedding_dim).
@@ -37,7 +39,7 @@ class Embedding(Module):
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, False
         if _weight is None:
-            self.weight = Parameter(creation.empty(num_embeddings, embedding_dim, dtype=dtype), not _freeze)
+            self.weight = Parameter(creation.empty(num_embeddings, embedding_dim, dtype=dtype, device=device), not _freeze)
             self.reset_parameters()
         elif _weight.shape != (num_embeddings, embedding_dim):
             raise ValueError(f"Embedding: expected a weight of shape {(num_embeddings, embedding_dim)}, got {_weight.shape}")
@@ -79,7 +81,8 @@ class EmbeddingBag(Embedding):
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
                  include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight, dtype=dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight, dtype=dtype,
+                         device=device)
         self.mode, self.include_last_offset = mode, include_last_offset
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:

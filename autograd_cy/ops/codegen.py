@@ -179,8 +179,7 @@ def _has(e, names):
 
 def _is_tiled(expression, suffix):
     """Whether the loop computes whole tiles only (kernels/padding.h)."""
-    stepwise = _STEPWISE | {"lgamma"} if suffix == "f64" else _STEPWISE
-    return suffix[0] == "f" and is_long(expression) and not _has(expression, stepwise)
+    return suffix[0] == "f" and is_long(expression) and not _has(expression, _STEPWISE)
 
 
 def _tests(expression, suffix):
@@ -225,6 +224,8 @@ def _loop_source(loop, dtype, variant, name="LOOP", vectors="VECTORS"):
     if variant and (expression, loop.output) not in _own_variants():
         place = len(loop.inputs) if variant == 1 else 1
         return f"{head}\n    repeat_{suffix}({vectors}, {place}, {len(loop.inputs)}, {bytes_}, n, p, attrs)"
+    if expression.name == "lgamma" and suffix == "f32":
+        return _LGAMMA.strip().format(name=name, number=loop.number)
     tests = _tests(expression, suffix) if suffix[0] == "f" and not variant and not bytes_ else None
     inputs, parameters, values = _LETTERS[:len(types)], [], []
     scalar = {0: None, 1: inputs[-1], 2: inputs[0]}[variant]
@@ -267,6 +268,34 @@ def _loop_source(loop, dtype, variant, name="LOOP", vectors="VECTORS"):
     return "\n".join(lines)
 
 
+# lgamma of float32: of what is negative by the loop of float64.
+_LGAMMA = """
+cdef inline void {name}_fast(Py_ssize_t n, float_r out_, float_r a_) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out_[i] = ag_lgamma_fast_f32(a_[i])
+
+
+cdef void {name}(Py_ssize_t n, char** p, const double* attrs) noexcept nogil:
+    cdef double rest[512]
+    cdef short at[512]
+    cdef char* q[2]
+    cdef Py_ssize_t start, length, count, i
+    if n & (AG_TILE_f32 - 1):
+        ag_pad_f32({name}, 1, n, p, attrs)
+        return
+    q[0] = q[1] = <char*> rest
+    for start in range(0, n, 512):
+        length = min(n - start, 512)
+        count = ag_set_aside(length, <float*> p[1] + start, rest, at)
+        {name}_fast(length & -AG_TILE_f32, <float*> p[0] + start, <float*> p[1] + start)
+        if count:
+            K.loops[{number}][1][0](count, q, NULL)
+            for i in range(count):
+                (<float*> p[0])[start + at[i]] = <float> rest[i]
+"""
+
+
 def _declarations():
     lines = ["from libc.stdint cimport int64_t, int32_t, uint8_t", "from libc.math cimport INFINITY",
              "from libc.string cimport memset", "",
@@ -285,6 +314,8 @@ def _declarations():
         lines += [f"    const {ctype} AG_TRIG_LIMIT_{suffix.upper()}",
                   f"    int ag_within_{suffix}(Py_ssize_t n, const {ctype}* x, {ctype} limit) noexcept",
                   f"    int ag_small_quotients_{suffix}(Py_ssize_t n, const {ctype}* a, const {ctype}* b) noexcept"]
+    lines += ["    float ag_lgamma_fast_f32(float) noexcept",
+              "    Py_ssize_t ag_set_aside(Py_ssize_t n, const float* x, double* rest, short* at) noexcept"]
     for _, ctype, suffix in DTYPES[2:5]:
         for f, arity in _INTEGER_MATH.items():
             f = "floordiv" if f == "floor_divide" else f

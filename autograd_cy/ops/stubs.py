@@ -56,7 +56,7 @@ def methods(declared):
     lines = []
     for row in rows():
         # within Tensor, `float` and `bool` are methods
-        more, in_place = (re.sub(r": (float|bool)\b", r": builtins.\1", text) for text in inputs_and_attributes(row))
+        more, in_place = (re.sub(r": (float|bool)\b", r": _\1", text) for text in inputs_and_attributes(row))
         lines.append((row.name, f"    def {row.name}(_self{more}) -> Tensor: ..."))
         if row.has_form_in_place:
             lines.append((row.name + "_", f"    def {row.name}_(_self{in_place}) -> Self: ..."))
@@ -67,7 +67,17 @@ def names(declared):
     """Imports of the package's front."""
     wanted = [row.name for row in rows()] + [f"{row.name}_" for row in rows() if row.inputs == ("x",) and row.result == "same"]
     wanted = [name for name in wanted if not re.search(rf"\bas {name}\b", declared)]
-    return "from .engine.elementwise import (\n" + "".join(f"    {name} as {name},\n" for name in wanted) + ")\n"
+    return imported(".engine.elementwise", wanted)
+
+
+def imported(module, names):
+    """An import that makes the names public, in lines as long as they may be."""
+    lines = [""]
+    for name in names:
+        if len(lines[-1]) + 2 * len(name) > 130:
+            lines.append("")
+        lines[-1] += f" {name} as {name},"
+    return f"from {module} import (\n" + "".join(f"   {line}\n" for line in lines) + ")\n"
 
 
 def with_section(path, write):

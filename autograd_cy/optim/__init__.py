@@ -14,11 +14,11 @@ from .sgd import SGD
 
 if TYPE_CHECKING:
     from . import swa_utils
-    from .adaptive import ASGD, Adadelta, Adagrad, Adamax, NAdam, RAdam, Rprop
+    from .adaptive import ASGD, Adadelta, Adafactor, Adagrad, Adamax, Muon, NAdam, RAdam, Rprop
     from .lbfgs import LBFGS
 
-__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-           "lr_scheduler", "swa_utils"]
+__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer", "RAdam",
+           "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]
 __getattr__, __dir__ = later(__name__, {
-    **dict.fromkeys(("ASGD", "Adadelta", "Adagrad", "Adamax", "NAdam", "RAdam", "Rprop"), "adaptive"),
+    **dict.fromkeys(("ASGD", "Adadelta", "Adafactor", "Adagrad", "Adamax", "Muon", "NAdam", "RAdam", "Rprop"), "adaptive"),
     "LBFGS": "lbfgs", "swa_utils": "swa_utils"})

@@ -1,4 +1,5 @@
-"""Adagrad, Adadelta, Adamax, NAdam, RAdam, Rprop and ASGD: equal to those of torch.optim step by step, states and defaults included.
+"""Adagrad, Adadelta, Adamax, NAdam, RAdam, Rprop, ASGD, Adafactor and Muon: equal to those of torch.optim step by step, states and defaults
+included; Muon up to PyTorch's rounding to bfloat16.
 
 Relies on Optimizer and on operations of tensors; training scripts rely on it. These are written for being there, not for speed: a few
 operations on every parameter. What changes from step to step is in tensors, the count of steps too, so that a capture can repeat it.
@@ -13,6 +14,7 @@ from autograd_cy.engine import creation
 from autograd_cy.engine.choose import where
 from autograd_cy.engine.elementwise import maximum
 from autograd_cy.engine.modes import enable_grad, no_grad
+from autograd_cy.engine.types import finfo
 
 from .optimizer import Optimizer, check_execution, check_range
 
@@ -57,20 +59,23 @@ class _Stepwise(Optimizer):
                 g = -p.grad if group["maximize"] else p.grad.detach()
                 state = self.state[p]
                 if not state:
-                    state["step"] = creation.zeros((), dtype=float64)
+                    if self.counts:
+                        state["step"] = creation.zeros((), dtype=float64)
                     self._begin(p, state, group)
-                state["step"].add_(1)
-                if group.get("decoupled_weight_decay"):
-                    p.mul_(1 - options["lr"] * group["weight_decay"])
-                elif group.get("weight_decay"):
-                    g = g.add(p, alpha=group["weight_decay"])
+                if self.counts:
+                    state["step"].add_(1)
+                if self.decays and group.get("weight_decay"):
+                    if group.get("decoupled_weight_decay"):
+                        p.mul_(1 - options["lr"] * group["weight_decay"])
+                    else:
+                        g = g.add(p, alpha=group["weight_decay"])
                 self._update(p, g, state, options)
         return loss
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """As Optimizer's; it reads steps as numbers."""
         super().load_state_dict(state_dict)
-        for state in self.state.values():
+        for state in self.state.values() if self.counts else ():
             state["step"] = creation.tensor(float(state["step"]), dtype=float64)
 
     def _begin(self, p, state, group):
@@ -78,6 +83,7 @@ class _Stepwise(Optimizer):
             state[name] = creation.zeros_like(p)
 
     zeros: tuple[str, ...] = ()
+    counts = decays = True           # whether the state has the number of steps; whether step() applies weight_decay
 
     def _update(self, p, g, s, o):
         raise NotImplementedError
@@ -222,3 +228,77 @@ class ASGD(_Stepwise):
         s["ax"].add_((p - s["ax"]).mul_(s["mu"]))
         s["eta"].copy_(o["lr"] / (1 + o["lambd"] * o["lr"] * s["step"]) ** o["alpha"])
         s["mu"].copy_(1 / (s["step"] - o["t0"]).clamp(min=1.0))
+
+
+def _root_of_mean_square(x):
+    return x.norm().double() / x.numel() ** 0.5
+
+
+class Adafactor(_Stepwise):
+    """p -= max(eps2, RMS(p)) * min(lr, 1 / sqrt(t)) * u / max(1, RMS(u) / d), with u = g / sqrt(v) and v the running mean of g^2, of which
+    matrices keep means of rows and columns only (Shazeer and Stern, 2018). eps: (eps1, eps2); eps1 None: the dtype's eps."""
+
+    usual = {"lr": 1e-2, "beta2_decay": -0.8, "eps": (None, 1e-3), "d": 1.0, "weight_decay": 0.0}
+    decays = False
+
+    def _check(self, group):
+        eps1, eps2 = group["eps"]
+        check_range({**group, "beta2_decay": -group["beta2_decay"], "eps1": eps1 or 0, "eps2": eps2, "d": group["d"] - 1},
+                    lr="learning rate", weight_decay="weight_decay value", beta2_decay="negative of beta2_decay", eps1="epsilon1",
+                    eps2="epsilon2", d="clipping threshold above 1")
+
+    def _begin(self, p, state, group):
+        if p.ndim > 1:
+            state["row_var"], state["col_var"] = p.new_zeros(*p.shape[:-1], 1), p.new_zeros(*p.shape[:-2], 1, p.shape[-1])
+        else:
+            state["variance"] = creation.zeros_like(p)
+
+    def _update(self, p, g, s, o):
+        eps1, eps2 = o["eps"]
+        eps1, share, squares = finfo(p.dtype).eps if eps1 is None else eps1, s["step"] ** o["beta2_decay"], g.square()
+        size = _root_of_mean_square(p).clamp(min=eps2) * (s["step"] ** -0.5).clamp(max=o["lr"])
+        if o["weight_decay"]:
+            p.mul_(1 - o["lr"] * o["weight_decay"])
+        if p.ndim > 1:
+            rows, columns = s["row_var"].lerp_(squares.mean(-1, True), share), s["col_var"].lerp_(squares.mean(-2, True), share)
+            v = (rows @ columns).div_(rows.mean(-2, True).clamp_(min=eps1))
+        else:
+            v = s["variance"].lerp_(squares, share).clone()
+        u = v.clamp_(min=eps1 * eps1).rsqrt_().mul_(g)
+        p.sub_(u.mul_(size / (_root_of_mean_square(u) / o["d"]).clamp(min=1.0)))
+
+
+class Muon(_Stepwise):
+    """Momentum of matrices, made orthogonal: p *= 1 - lr * weight_decay; p -= lr * r * O, where ns_steps of X = a X + (b A + c A^2) X with
+    A = X X^T lead to O from the momentum divided by its norm (Jordan et al., 2024).
+
+    adjust_lr_fn: r = sqrt(max(1, rows / columns)) ("original" or None), or 0.2 sqrt(max(rows, columns)) ("match_rms_adamw"). PyTorch
+    computes O in bfloat16, here the dtype is the parameter's. ValueError for parameters that are no matrices.
+    """
+
+    usual = {"lr": 1e-3, "weight_decay": 0.1, "momentum": 0.95, "nesterov": True, "ns_coefficients": (3.4445, -4.775, 2.0315), "eps": 1e-7,
+             "ns_steps": 5, "adjust_lr_fn": None}
+    zeros = ("momentum_buffer",)
+    counts = decays = False
+
+    def _check(self, group):
+        super()._check(group)
+        for p in group["params"]:
+            if p.ndim != 2:
+                raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.shape}")
+        if group["adjust_lr_fn"] not in (None, "original", "match_rms_adamw"):
+            raise ValueError(f"Adjust learning rate function {group['adjust_lr_fn']} is not supported")
+        if len(group["ns_coefficients"]) != 3 or group["ns_steps"] >= 100:
+            raise ValueError(f"Muon: expected 3 coefficients and less than 100 steps, got {group['ns_coefficients']}, {group['ns_steps']}")
+
+    def _update(self, p, g, s, o):
+        (rows, columns), (a, b, c) = p.shape, o["ns_coefficients"]
+        x = s["momentum_buffer"].lerp_(g, 1 - o["momentum"])
+        x = g.lerp(x, o["momentum"]) if o["nesterov"] else x
+        x = x.T if rows > columns else x
+        x = x / x.norm().clamp(min=o["eps"])
+        for _ in range(o["ns_steps"]):
+            square = x @ x.T
+            x = x * a + (square * b + square @ square * c) @ x
+        ratio = 0.2 * max(rows, columns) ** 0.5 if o["adjust_lr_fn"] == "match_rms_adamw" else max(1, rows / columns) ** 0.5
+        p.mul_(1 - o["lr"] * o["weight_decay"]).sub_((x.T if rows > columns else x) * (o["lr"] * ratio))

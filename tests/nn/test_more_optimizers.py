@@ -39,6 +39,10 @@ RECORDED = [
      [0.732, -1.7319999999999998, 0.5, -0.268, 3.2680000000000002, -0.518]),
     ("ASGD", {'lr': 0.1, 'lambd': 0.01, 't0': 1.0, 'weight_decay': 0.1},
      [0.8363524435814822, -1.6727048871629644, 0.47838423921663137, -0.4816641394071216, 2.9004094440127335, -0.2394329516780192]),
+    ("Adafactor", {'lr': 0.1, 'weight_decay': 0.1, 'd': 1.5},
+     [0.9080272636943599, -1.7061192695211964, 0.480298005, -0.11731836150134445, 2.896787426304234, -0.3610780015736098]),
+    ("Adafactor", {'lr': 0.5, 'beta2_decay': -0.5, 'eps': (0.001, 0.1), 'maximize': True},
+     [1.0816193496086295, -2.333926510450862, 0.5, 0.1821509744062984, 2.9767116194143988, -0.062243073178413724]),
 ]
 
 
@@ -79,6 +83,11 @@ def test_options_that_are_refused():
         (lambda: optim.Adadelta([p], rho=1.5), "rho"), (lambda: optim.Rprop([p], etas=(1.5, 1.2)), "eta"),
         (lambda: optim.ASGD([p], weight_decay=-1), "weight_decay"), (lambda: optim.LBFGS([{"params": [p]}, {"params": [leaf(1.0)]}]), "per-parameter"),
         (lambda: optim.LBFGS([p], lr=-1), "learning rate"),
+        (lambda: optim.Adafactor([p], beta2_decay=0.1), "beta2_decay"), (lambda: optim.Adafactor([p], eps=(-1.0, 0.1)), "epsilon1"),
+        (lambda: optim.Adafactor([p], eps=(None, -1.0)), "epsilon2"), (lambda: optim.Adafactor([p], d=0.5), "clipping threshold"),
+        (lambda: optim.Muon([p, leaf([1.0])]), r"only supports 2D parameters.*\(1,\)"), (lambda: optim.Muon([p], momentum=-1), "momentum"),
+        (lambda: optim.Muon([p], ns_steps=100), "100"), (lambda: optim.Muon([p], ns_coefficients=(1.0, 2.0)), "3 coefficients"),
+        (lambda: optim.Muon([p], adjust_lr_fn="other"), "other"),
     ]:   # fmt: skip
         with pytest.raises(ValueError, match=message):
             make()
@@ -88,6 +97,74 @@ def test_options_that_are_refused():
         optim.LBFGS([p], line_search_fn="armijo")
     with pytest.raises(AttributeError, match="Lion"):
         optim.Lion
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("shape", [(), (5,), (4, 3), (3, 1, 4)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_adafactor_equals_installed_pytorch(shape, dtype):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=shape).astype(dtype)
+    p, q = ag.tensor(start, requires_grad=True), torch.tensor(start, requires_grad=True)
+    a, b = (L.optim.Adafactor([t], 0.1, -0.7, weight_decay=0.1) for L, t in ((ag, p), (torch, q)))
+    for k in range(8):
+        g = np.asarray(rng.normal(size=shape) * 10.0 ** -k, dtype)
+        p.grad, q.grad = ag.tensor(g), torch.tensor(g)
+        a.step()
+        b.step()
+        np.testing.assert_allclose(array(p), q.detach().numpy(), rtol=1e-5 if dtype == "float32" else 1e-14)
+        for key, value in b.state_dict()["state"][0].items():
+            np.testing.assert_allclose(array(a.state_dict()["state"][0][key]), value, rtol=1e-5)
+            assert a.state_dict()["state"][0][key].shape == value.shape
+
+
+def orthogonal(x, steps, a, b, c):
+    x = x / np.linalg.norm(x)
+    for _ in range(steps):
+        s = x @ x.T
+        x = a * x + (b * s + c * s @ s) @ x
+    return x
+
+
+@pytest.mark.parametrize(("shape", "options"), [
+    ((4, 3), {}), ((3, 6), {"lr": 0.02, "nesterov": False}), ((6, 3), {"lr": 0.02, "adjust_lr_fn": "match_rms_adamw", "momentum": 0.5, "weight_decay": 0.0}),
+    ((6, 3), {"lr": 0.02, "ns_steps": 1, "ns_coefficients": (2.0, -1.5, 0.5)}), ((1, 1), {"adjust_lr_fn": "original"}),
+])
+def test_muon(shape, options):
+    """Against NumPy, and where it is installed PyTorch, which rounds to bfloat16 on the way."""
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=shape)
+    o = {"lr": 1e-3, "weight_decay": 0.1, "momentum": 0.95, "nesterov": True, "ns_coefficients": (3.4445, -4.775, 2.0315), "ns_steps": 5} | options
+    p, expected, mean = leaf(start), start, np.zeros(shape)
+    opt = optim.Muon([p], **options)
+    if torch:
+        q = torch.tensor(start, requires_grad=True)
+        other = torch.optim.Muon([q], **options)
+    for k in range(6):
+        if k == 3:
+            saved, p = pickle.loads(pickle.dumps(opt.state_dict())), leaf(array(p))
+            opt = optim.Muon([p], lr=5.0)
+            opt.load_state_dict(saved)
+        g = rng.normal(size=shape)
+        p.grad = ag.tensor(g)
+        opt.step()
+        mean = mean * o["momentum"] + g * (1 - o["momentum"])
+        m = g + (mean - g) * o["momentum"] if o["nesterov"] else mean
+        tall = shape[0] > shape[1]
+        m = orthogonal(m.T if tall else m, o["ns_steps"], *o["ns_coefficients"])
+        ratio = 0.2 * max(shape) ** 0.5 if o.get("adjust_lr_fn") == "match_rms_adamw" else max(1, shape[0] / shape[1]) ** 0.5
+        expected = expected * (1 - o["lr"] * o["weight_decay"]) - o["lr"] * ratio * (m.T if tall else m)
+        close(p, expected, 1e-12)
+        if torch:
+            q.grad = torch.tensor(g)
+            other.step()
+            np.testing.assert_allclose(array(p), q.detach().numpy(), rtol=0, atol=0.03 * o["lr"] * (k + 1))
+    close(opt.state[p]["momentum_buffer"], mean, 1e-12)
 
 
 # ---- L-BFGS

@@ -5,7 +5,8 @@ Relies on rows.py and functions.py only. Windows are described by `geometry`, in
 
 from ..functions import (
     average_windows, average_windows_back, convolution, convolution_input, convolution_weight, cross_entropy_back, fold_windows,
-    normalize_channels_back, normalize_rows_back, put_planes, resample, resample_back, take_planes, total, unfold_windows,
+    normalize_channels_back, normalize_rows_back, put_planes, resample, resample_back, sampled, sampled_input, sampled_weight, spread,
+    take_planes, total, unfold_windows,
 )
 from ..rows import op
 
@@ -17,6 +18,8 @@ op("nll_loss", "x", attrs="target weight ignore_index smoothing reduce", aux="pr
    dx=lambda g, x_shape, counted, target, weight, ignore_index, smoothing, reduce:
    cross_entropy_back(g, x_shape, counted, target, weight, ignore_index, smoothing, reduce),
    doc="-x[target] along the dimension of classes; all, their sum, or their mean over the weights that count")
+op("multilabel_margin", "x", attrs="target", aux="slopes", public=False, dx=lambda g, slopes: spread(g, None, (1,), False) * slopes,
+   doc="sum of max(0, 1 - x[t] + x[c]) / C over the target classes t of each row and others c", special="1 - x[t] + x[c] = 0: 0")
 
 
 # ---- windows
@@ -49,6 +52,12 @@ op("average_windows", "x", attrs="geometry size", doc="the mean of every window"
    dx=lambda g, x_shape, geometry: average_windows_back(g, geometry, x_shape))
 op("average_windows_back", "x", attrs="geometry size", doc="x spread over the windows that it is the mean of",
    dx=lambda g, x_shape, geometry: average_windows(g, geometry, x_shape))
+op("sampled", "x w", attrs="taps", aux="low", doc="sums of the pixels of x (N, C, ...) around places, times w (N, pixels, places)",
+   dx=lambda g, w, x_shape, low, taps: sampled_input(g, w, low, x_shape, taps), dw=lambda g, x, low, taps: sampled_weight(g, x, low, taps))
+op("sampled_input", "z w", attrs="shape taps", aux="low", doc="z times w added to the pixels of zeros around places",
+   dz=lambda g, w, low, taps: sampled(g, w, low, taps), dw=lambda g, z, low, taps: sampled_weight(z, g, low, taps))
+op("sampled_weight", "z x", attrs="taps", aux="low", doc="the sum over all channels of z times the pixels of x around places",
+   dz=lambda g, x, low, taps: sampled(x, g, low, taps), dx=lambda g, z, x_shape, low, taps: sampled_input(z, g, low, x_shape, taps))
 op("resample", "x", attrs="dim size how", doc="x at other points along dim, interpolated",
    dx=lambda g, x_shape, dim, how: resample_back(g, dim, x_shape[dim], how))
 op("resample_back", "x", attrs="dim size how", doc="x added to the points that it is interpolated from",

@@ -6,8 +6,9 @@ that they hold where a matrix is singular or its values repeat, as far as a deri
 """
 
 from ..functions import (
-    abs, band, cofactor, concatenate, cross_rows, det, diagonal_back, eq, expand, inverse_or_inf, logical_and, matmul, matrix_exp,
-    pair_matrix, permutation_matrix, pinv, reshape, solve_again, solve_triangular, sqrt, svd, swap_axes, total, where,
+    abs, band, cofactor, concatenate, cross_rows, cumulate, det, diagonal_back, eq, expand, flip, full_like, inverse_or_inf, logical_and,
+    matmul, matrix_exp, pair_matrix, permutation_matrix, pinv, powers, reshape, solve_again, solve_triangular, sqrt, svd, swap_axes, total,
+    where,
 )
 from ..rows import op
 from .reductions import norm_gradient
@@ -118,6 +119,22 @@ def _unit_gradient(g, x, y, dim, eps):
 
 op("normalize", "x", attrs="dim eps", public=False, dx=_unit_gradient, doc="x divided by its 2-norm along dim, or by eps where that is larger")
 op("cov", "x", attrs="freedom unit", dx=_covariance_gradient, doc="covariances of rows; correlations")
+
+
+
+
+def _powers_gradient(g, x, n, increasing):
+    if n < 2:
+        return x * 0
+    last = len(x.shape)
+    if not increasing:
+        g = flip(g, (last,))
+    lower = powers(x, n - 1, True)
+    factors = cumulate(full_like(lower, 1), last, False)
+    return total(g.narrow(last, 1, n - 1) * factors * lower, (last,), False)
+
+
+op("vander", "x", attrs="n increasing", public=False, dx=_powers_gradient, doc="the powers 0 to n - 1 of x in a new last dimension, or n - 1 to 0")
 
 
 # ---- inverses and systems of equations

@@ -80,6 +80,8 @@ def norm_gradient(g, x, y, p, x_shape, dim, keepdim):
 op("sum", "x", attrs="dim keepdim", dx=lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim), doc="sum over dim")
 op("nansum", "x", attrs="dim keepdim", doc="sum over dim of what is not NaN", special="NaN: 0",
    dx=lambda g, x, x_shape, dim, keepdim: where(isnan(x), 0, spread(g, x_shape, dim, keepdim)))
+op("nanmean", "x", attrs="dim keepdim", aux="counts", doc="mean over dim of what is not NaN", special="NaN: 0",
+   dx=lambda g, x, x_shape, dim, keepdim, counts: where(isnan(x), 0, spread(g / counts, x_shape, dim, keepdim)))
 op("mean", "x", attrs="dim keepdim", doc="sum over dim / number of elements",
    dx=lambda g, x_shape, dim, keepdim: spread(g / _count(x_shape, dim), x_shape, dim, keepdim))
 op("prod", "x", attrs="dim keepdim", doc="product over dim", special="zeros: exact, also in second order",

@@ -3,10 +3,12 @@
 Relies on rows.py and functions.py only.
 """
 
+from math import prod
+
 from ..functions import (
-    as_strided, as_strided_back, concatenate, diagonal, diagonal_back, embedding_back, fill_strided, flip, gather, index, index_back,
-    index_fill, index_kept, pad, permute, pieces, put, reshape, roll, scatter_dv, scatter_dx, scatter_kept, scatter_zero, slice, stack, sum_to,
-    total, triangle, unbind, unfold_back, unslice,
+    as_strided, as_strided_back, concatenate, cumulate, diagonal, diagonal_back, embedding_back, expand, fill_strided, flip, gather, index,
+    index_back, index_fill, index_kept, pad, permute, pieces, put, reshape, roll, scatter_dv, scatter_dx, scatter_kept, scatter_zero, slice,
+    spread, stack, sum_to, total, triangle, unbind, unfold_back, unslice,
 )
 from ..rows import op
 
@@ -35,6 +37,12 @@ def _unrepeated(g, x_shape, counts):
         if size != 1:
             seen.append(size)
     return _summed(g, tuple(seen), dims, x_shape)
+
+
+def _uninterleaved(g, x_shape, repeats, dim):
+    sizes = (prod(x_shape),) if dim < 0 else x_shape
+    dim = max(dim, 0)
+    return _summed(g, (*sizes[:dim + 1], repeats, *sizes[dim + 1:]), (dim + 1,), x_shape)
 
 
 def _unbordered(g, n, dim, before, after, mode):
@@ -94,6 +102,8 @@ op("as_strided_back", "x", attrs="base view", dx=lambda g, base, view: as_stride
 op("fill_strided", "x", attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view), doc="x with zeros at a window")
 op("replace_strided", "x v", ints=0, attrs="base view", dx=lambda g, base, view: fill_strided(g, base, view),
    dv=lambda g, base, view: as_strided(g, base, view), doc="x after its window was overwritten by v")
+op("grid", "x", kind="view", ints=1, attrs="sizes dim", doc="a vector repeated along all axes but one",
+   dx=lambda g, x_shape, sizes, dim: _summed(g, sizes, {*range(len(sizes))} - {dim}, x_shape))
 op("clone", "x", dx=lambda g: g, doc="a copy")
 op("convert", "x", ints=1, attrs="dtype", dx=lambda g: g, doc="x in another dtype")
 op("copy", "x v", dv=lambda g: g, doc="x overwritten by v")
@@ -110,14 +120,34 @@ op("triangle", "x", ints=2, attrs="diagonal lower", dx=lambda g, diagonal, lower
    doc="x with zeros above (lower) or below a diagonal of its last two dimensions")
 op("diagonal_back", "x", ints=3, attrs="shape offset dim1 dim2", dx=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
    doc="the last dimension of x on the diagonal (i, i + offset) of zeros")
-op("neighbours", "x", ints=2, attrs="dim adds", public=False, dx=_beside, doc="x_i+1 plus or minus x_i along dim")
+
+
+def _under(g, x_shape, dim, cumulative):
+    """What each piece between neighbours contributed to."""
+    if cumulative:
+        return cumulate(g, dim, True)
+    return expand(spread(g, None, (dim,), False), tuple(n - (i == dim) for i, n in enumerate(x_shape)))
+
+
+def _differences(x, dim, sign=1):
+    """Of neighbours, or their sums."""
+    n = x.shape[dim] - 1
+    return slice(x, _one(dim, 1, n), None) - sign * slice(x, _one(dim, 0, n), None)
+
+
+op("area", "x", attrs="dim step cumulative", public=False, doc="area under points at equal distances; cumulative: also of parts",
+   dx=lambda g, x_shape, dim, step, cumulative: _beside(_under(g, x_shape, dim, cumulative) * (step / 2), dim, True))
+op("area_at", "x points", attrs="dim cumulative", public=False, doc="area under points; cumulative: also of parts",
+   dx=lambda g, x_shape, points, dim, cumulative: _beside(_under(g, x_shape, dim, cumulative) * _differences(points, dim) * 0.5, dim, True),
+   dpoints=lambda g, x, x_shape, dim, cumulative: _beside(_under(g, x_shape, dim, cumulative) * _differences(x, dim, -1) * 0.5, dim, False))
+op("neighbours", "x", ints=1, attrs="dim", public=False, dx=lambda g, dim: _beside(g, dim, False), doc="x_i+1 - x_i along dim")
 op("flip", "x", ints=0, attrs="dims", dx=lambda g, dims: flip(g, dims), doc="x with the order along dims reversed")
 op("roll", "x", ints=0, attrs="shifts", doc="x moved by shifts along each axis, what leaves coming in at the other end; by one: flattened",
    dx=lambda g, shifts: roll(g, _negated(shifts), tuple(range(len(shifts))) if len(shifts) == len(g.shape) else None))
 op("block_diag", "*xs", ints=0, attrs="sizes", dxs=lambda g, sizes: _blocks(g, sizes), doc="matrices along a diagonal of zeros")
 op("repeat", "x", ints=0, attrs="counts", dx=lambda g, x_shape, counts: _unrepeated(g, x_shape, counts), doc="x repeated along each axis")
-op("repeat_interleave", "x", ints=2, attrs="repeats dim", doc="every slice of dim repeated",
-   dx=lambda g, x_shape, repeats, dim: _summed(g, (*x_shape[:dim + 1], repeats, *x_shape[dim + 1:]), (dim + 1,), x_shape))
+op("repeat_interleave", "x", ints=2, attrs="repeats dim", doc="every slice of dim (-1: every element) repeated",
+   dx=lambda g, x_shape, repeats, dim: _uninterleaved(g, x_shape, repeats, dim))
 op("pad", "x", ints=0, attrs="pads value", dx=lambda g, pads: pad(g, _negated(pads), 0),
    doc="x with pads[2 i] and pads[2 i + 1] elements of a constant around its axis i, negative numbers cutting it")
 op("border", "x", ints=4, attrs="dim before after mode", doc="x with a border that is mirrored (mode 0), repeated (1) or cyclic (2)",

@@ -1,5 +1,5 @@
-"""Special functions: Bessel functions, incomplete gamma functions, and their like. Their loops call series (kernels/special.h),
-SciPy, and other rows' loops, block by block.
+"""Special functions: Bessel functions, incomplete gamma functions, and their like. Their loops call series (kernels/special.h, special_gamma.h)
+and other rows' loops, block by block.
 
 Relies on rows.py and functions.py only. Derivatives are those of the NIST Digital Library of Mathematical Functions (dlmf.nist.gov).
 """
@@ -7,9 +7,9 @@ Relies on rows.py and functions.py only. Derivatives are those of the NIST Digit
 from functools import partial
 
 from ..functions import (
-    airy_ai, airy_derivative, bessel_j0, bessel_j1, bessel_y0, bessel_y1, erfc, erfcx, exp, gamma_density, gammainc, gammaincc, i0, i0e, i1,
-    i1e, lgamma, log, log_ndtr, modified_bessel_k0, modified_bessel_k1, ndtri, scaled_modified_bessel_k0, scaled_modified_bessel_k1, sign, sinc,
-    where, xlogy, zeta,
+    abs, airy_ai, airy_derivative, bessel_j0, bessel_j1, bessel_y0, bessel_y1, copysign, erfc, erfcx, exp, exp2, gamma_density,
+    gammainc, gammaincc, i0, i0e, i1, i1e, lgamma, log, log2, log_ndtr, modified_bessel_k0, modified_bessel_k1, ndtri,
+    scaled_modified_bessel_k0, scaled_modified_bessel_k1, sign, sinc, where, xlogy, zeta,
 )
 from .. import rows
 from .elementwise import sinc_slope
@@ -30,6 +30,14 @@ def _density_over_distribution(x, y):
     return where(x < 0, SQRT_TWO_OVER_PI / erfcx(-SQRT_HALF * where(x < 0, x, 0)), exp(-0.5 * x * x - HALF_LOG_2PI - y))
 
 
+def _cube_root(x):
+    """By the logarithm, and a step of Newton's method for its digits."""
+    y = exp2(log2(abs(x)) * (1 / 3))
+    y = copysign(y - (y - abs(x) / (y * y)) * (1 / 3), x)
+    return where(x == 0, x, where(abs(x) == INF, x, y))
+
+
+unary("cbrt", _cube_root, dx=lambda g, y: g / (3 * y * y), public=True, doc="cube root of x", special="x = 0: infinite, but 0 for g = 0")
 unary("i0", lambda x: i0(x), dx=lambda g, x: g * i1(x), doc="modified Bessel function of the first kind, order 0")
 unary("i0e", lambda x: i0e(x), dx=lambda g, x, y: g * (i1e(x) - sign(x) * y), doc="e ** -|x| * i0(x)", special="x = 0: 0")
 unary("i1", lambda x: i1(x), dx=lambda g, x, y: g * (i0(x) - _over(y, x, 0.5)), doc="modified Bessel function of the first kind, order 1")
