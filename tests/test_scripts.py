@@ -318,6 +318,8 @@ BY_NAME = [
     "torch.clamp(input=x, min=0, max=1)", "torch.topk(input=x, k=1, dim=1, largest=True, sorted=True)", "torch.pow(input=x, exponent=2)",
     "torch.reshape(input=x, shape=(-1,))", "torch.permute(input=x, dims=(1, 0))", "torch.transpose(input=x, dim0=0, dim1=1)", "torch.t(input=x)",
     "torch.squeeze(input=x)", "torch.unsqueeze(input=x, dim=0)", "torch.flatten(input=x, start_dim=0)", "torch.unflatten(input=x, dim=1, sizes=(3, 1))",
+    "torch.flip(x, dims=(0,))", "torch.tile(input=x, dims=(2, 1))", "x.repeat(repeats=(2, 1))", "x.expand(size=(2, 3))", "x.view(size=(3, 2))",
+    "x.permute(dims=(1, 0))", "x.reshape(shape=(6,))", "torch.roll(input=x, shifts=1, dims=0)", "torch.rot90(input=x, k=1, dims=(0, 1))",
     "torch.movedim(input=x, source=0, destination=1)", "torch.unbind(input=x, dim=0)", "torch.chunk(input=x, chunks=2)",
     "torch.split(tensor=x, split_size_or_sections=1)", "torch.clone(input=x, memory_format=torch.preserve_format)", "torch.detach(input=x)",
     "torch.cat(tensors=[x, x], dim=0)", "torch.stack(tensors=[x, x], dim=0)", "torch.atan2(input=x, other=x)", "torch.add(input=x, other=x, alpha=2)",

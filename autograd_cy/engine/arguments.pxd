@@ -14,7 +14,7 @@ cdef int read_dims(object dims, int ndim, Py_ssize_t* axes, str name) except -1
 cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1
 # The same of f(2, 3) or f((2, 3)) of nothing but Python integers, else -1.
 cdef int plain_ints(PyObject** args, Py_ssize_t n, Py_ssize_t* ints) noexcept
-cdef object sizes_from(tuple args)
+cdef object sizes_from(tuple args, object named=*)
 cpdef Tensor need_tensor(object x, str name)
 # `device=` where tensors are made: RuntimeError for any but the CPU.
 cpdef int on_cpu(object device) except -1

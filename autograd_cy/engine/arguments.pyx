@@ -117,8 +117,10 @@ cdef int read_shape(object shape, Py_ssize_t* sizes, str name) except -1:
     return n
 
 
-cdef object sizes_from(tuple args):
-    """Sizes given as f(2, 3) or f((2, 3))."""
+cdef object sizes_from(tuple args, object named=None):
+    """Sizes given as f(2, 3), f((2, 3)) or f(size=(2, 3))."""
+    if named is not None and not args:
+        return named
     if len(args) == 1 and not isinstance(args[0], int) and hasattr(args[0], "__len__") and not isinstance(args[0], Tensor):
         return args[0]
     return args

@@ -354,7 +354,7 @@ cdef tuple gradients_of(outputs, inputs, grad_outputs, retain_graph, create_grap
                 Py_INCREF(value)
                 copied = <PyObject*> value
                 value = None
-                copied = private_copy(copied, <Tensor> t, create_graph)
+                copied = private_copy(copied, <Tensor> t, create_graph, False)
                 value = <object> copied
                 Py_DECREF(value)
             results.append(value)

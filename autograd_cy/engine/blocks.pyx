@@ -74,11 +74,11 @@ cdef object flipped(Tensor x, int n, Py_ssize_t* dims):
     return flip_dims(x, n, dims)
 
 
-def flip(input, *dims):
+def flip(input, *axes, dims=None):
     """input with the order along dims reversed; a copy. Raises IndexError for dims out of range, RuntimeError for one that occurs twice."""
     cdef Tensor x = need_tensor(input, "flip")
-    cdef Py_ssize_t axes[MAX_NDIM]
-    return flip_dims(x, read_dims(sizes_from(dims), x.layout.ndim, axes, "flip"), axes)
+    cdef Py_ssize_t found[MAX_NDIM]
+    return flip_dims(x, read_dims(sizes_from(axes, dims), x.layout.ndim, found, "flip"), found)
 
 
 def rot90(input, k=1, dims=(0, 1)):
@@ -219,12 +219,12 @@ cdef object repeat_by(object input, object given, bint tiles, str name):
                              "58 elements, got {}", name, x, tuple(given))
 
 
-def repeat(input, *repeats):
+def repeat(input, *sizes, repeats=None):
     """input repeated sizes[i] times along dimension i; more sizes than dimensions add dimensions in front.
 
     Raises RuntimeError for fewer sizes than dimensions or negative ones.
     """
-    return repeat_by(input, sizes_from(repeats), False, "repeat")
+    return repeat_by(input, sizes_from(sizes, repeats), False, "repeat")
 
 
 cdef object tiled(Tensor x, int n, Py_ssize_t* given):
@@ -236,9 +236,9 @@ cdef object tiled(Tensor x, int n, Py_ssize_t* given):
     return copied_over(x, n + lead, counts)
 
 
-def tile(input, *dims):
+def tile(input, *sizes, dims=None):
     """As repeat; fewer numbers than dimensions repeat the last dimensions."""
-    return repeat_by(input, sizes_from(dims), True, "tile")
+    return repeat_by(input, sizes_from(sizes, dims), True, "tile")
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):

@@ -6,6 +6,5 @@ from autograd_cy.engine.tensor cimport Tensor
 cdef int tell(object function, list inputs, list outputs) except -1
 cpdef object array_of(Tensor t)
 cdef Tensor allocate(object shape, int dtype, str name)
-cdef object sizes_of(tuple sizes, object size)
 cdef object finish(Tensor t, object requires_grad, object device=*)
 cdef int code_of(object dtype, int otherwise) except -2

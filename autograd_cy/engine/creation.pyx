@@ -1,7 +1,6 @@
 # Making tensors: from numbers, lists, arrays and memory; filled. And giving them back to NumPy and Python.
 #
 # Relies on array, operands, shape. random.pyx and everything that makes tensors by name rely on it.
-# Slightly above 500 lines, as filled tensors, constants and those of data end in the same few functions.
 
 import math
 
@@ -16,7 +15,7 @@ from autograd_cy.array.layout cimport (
     Layout, broadcast_strides, layout_contiguous, layout_decref, layout_dense_like, layout_strided, strides_of,
 )
 from autograd_cy.array.storage cimport Storage, storage_foreign
-from autograd_cy.engine.arguments cimport integer, need_tensor, on_cpu, read_shape
+from autograd_cy.engine.arguments cimport integer, need_tensor, on_cpu, read_shape, sizes_from
 from autograd_cy.engine.node cimport SAVED_FLOAT, SAVED_INT
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport Operand_, copy_into, default_dtype, write_number
@@ -86,15 +85,6 @@ cdef Tensor allocate(object shape, int dtype, str name):
         return own(tensor_new(layout, dtype))
     finally:
         layout_decref(layout)
-
-
-cdef object sizes_of(tuple sizes, object size):
-    """Of zeros(2, 3), zeros((2, 3)) and zeros(size=(2, 3))."""
-    if size is not None and not sizes:
-        return size
-    if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
-        return sizes[0]
-    return sizes
 
 
 # ---- from data
@@ -375,19 +365,19 @@ cdef Tensor fill(Tensor t, object value):
 
 def empty(*sizes, size=None, dtype=None, requires_grad=False, device=None):
     """A tensor whose values are not set."""
-    return finish(allocate(sizes_of(sizes, size), code_of(dtype, default_dtype()), "empty"), requires_grad, device)
+    return finish(allocate(sizes_from(sizes, size), code_of(dtype, default_dtype()), "empty"), requires_grad, device)
 
 
 def zeros(*sizes, size=None, dtype=None, requires_grad=False, device=None):
     """A tensor of zeros."""
-    cdef Tensor t = allocate(sizes_of(sizes, size), code_of(dtype, default_dtype()), "zeros")
+    cdef Tensor t = allocate(sizes_from(sizes, size), code_of(dtype, default_dtype()), "zeros")
     memset(t.data, 0, t.layout.numel * itemsize_of(t.dtype_))
     return finish(t, requires_grad, device)
 
 
 def ones(*sizes, size=None, dtype=None, requires_grad=False, device=None):
     """A tensor of ones."""
-    return finish(fill(allocate(sizes_of(sizes, size), code_of(dtype, default_dtype()), "ones"), 1), requires_grad, device)
+    return finish(fill(allocate(sizes_from(sizes, size), code_of(dtype, default_dtype()), "ones"), 1), requires_grad, device)
 
 
 def full(size, fill_value, *, dtype=None, requires_grad=False, device=None):

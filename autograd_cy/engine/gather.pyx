@@ -378,6 +378,8 @@ cdef object any_scatter(object input, object dim, object index, object src, obje
         return scattered(t, places, v, axis, ADDS, inplace, name)
     if reduce != "multiply":
         raise worded(RuntimeError, "{}: reduce must be either add or multiply, got {!r}", name, reduce)
+    if inplace and not ((wants_grad(t) or wants_grad(v)) and grad_enabled()):
+        return scattered(t, places, v, axis, KINDS["prod"], True, name)
     out = reduced_row(t.clone() if inplace else t, places, v, "prod", axis, True)
     return t.copy_(out) if inplace else out
 

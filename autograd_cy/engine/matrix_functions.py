@@ -99,7 +99,9 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return reduce.norm(A, 2, (rows, cols), keepdim)
     if ord in (1, -1, INF, -INF) and not isinstance(ord, str):
         summed, kept = (rows, cols) if ord in (1, -1) else (cols, rows)
-        sums, kept = reduce.norm(A, 1, summed, keepdim), kept if keepdim else kept - (summed < kept)
+        sums = elementwise.abs(A).sum(summed, keepdim)
+        if kept > summed and not keepdim:
+            kept -= 1
         return _largest(sums, kept, keepdim) if ord > 0 else sums.amin(kept, keepdim)
     if ord in ("nuc", 2, -2):
         s = svdvals(movedim(A, (rows, cols), (-2, -1)))

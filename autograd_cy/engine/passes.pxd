@@ -48,7 +48,7 @@ cdef bint is_passed(Pass run, PyObject* node) noexcept
 cdef int add_to(PyObject** place, PyObject* contribution, bint create_graph) except -1
 cdef int give_grad(Tensor leaf, PyObject* total) except -1
 cdef int accumulate(Tensor leaf, PyObject* total, bint create_graph) except -1
-cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph) except NULL
+cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph, bint as_leaf) except NULL
 cdef PyObject** pending_of(Pass run, PyObject* leaf) except NULL
 
 

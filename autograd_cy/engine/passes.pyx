@@ -70,8 +70,8 @@ cdef extern from *:
     Py_ssize_t ag_tensor_refs(PyObject* o) noexcept
 
 
-cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph) except NULL:
-    """The gradient in memory of its own, laid out as the leaf; takes over the reference to g."""
+cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph, bint as_leaf) except NULL:
+    """The gradient in memory of its own, laid out as the leaf, or (not as_leaf) as it is; takes over the reference to g."""
     cdef Tensor t = <Tensor> g
     cdef PyObject* copied
     if not same_shape(t.layout, leaf.layout):
@@ -85,9 +85,11 @@ cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph) except 
         Py_INCREF(result)
         Py_DECREF(t)
         return <PyObject*> result
-    if t.storage.refs == 1 and t.base == NULL and ag_tensor_refs(g) == 2 and same_layout(t.layout, leaf.layout) and t.layout.flags & DENSE:
+    as_leaf = as_leaf or not t.layout.flags & DENSE
+    if t.storage.refs == 1 and t.base == NULL and ag_tensor_refs(g) == 2 and (not as_leaf or same_layout(t.layout, leaf.layout)
+                                                                             and t.layout.flags & DENSE):
         return g
-    layout = leaf.layout if leaf.layout.flags & DENSE else NULL
+    layout = t.layout if not as_leaf else leaf.layout if leaf.layout.flags & DENSE else NULL
     if layout != NULL:
         copied = copy_of(t, layout)
     else:
@@ -116,7 +118,7 @@ cdef int accumulate(Tensor leaf, PyObject* total, bint create_graph) except -1:
     if recording():
         recorder.leaf(leaf, True)
     if leaf.grad_ == NULL:
-        result = private_copy(total, leaf, create_graph)
+        result = private_copy(total, leaf, create_graph, True)
         set_grad(leaf, result)
         Py_DECREF(<object> result)
         return 0

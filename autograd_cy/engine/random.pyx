@@ -7,7 +7,8 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from autograd_cy.array.dtype cimport FLOAT32, FLOAT64
 from autograd_cy.array.layout cimport CONTIGUOUS
-from autograd_cy.engine.creation cimport allocate, array_of, code_of, finish, sizes_of, tell
+from autograd_cy.engine.arguments cimport sizes_from
+from autograd_cy.engine.creation cimport allocate, array_of, code_of, finish, tell
 from autograd_cy.engine.object cimport own
 from autograd_cy.engine.operands cimport GRAIN, contiguous_of, default_dtype
 from autograd_cy.engine.tensor cimport Tensor
@@ -116,7 +117,7 @@ cdef object drawn_floats(tuple sizes, object size, str name, object generator, o
     if code > FLOAT64:
         raise worded(RuntimeError, "{}: expected a floating-point dtype, got {}",
                                    'rand' if name == 'random' else 'randn', DTYPES[code].name)
-    t = allocate(sizes_of(sizes, size), code, "rand")
+    t = allocate(sizes_from(sizes, size), code, "rand")
     draw(t, name, generator)
     return finish(t, requires_grad, device)
 

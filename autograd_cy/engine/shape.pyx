@@ -74,14 +74,14 @@ cdef object reshaped(Tensor x, int ndim, Py_ssize_t* shape):
     return reshape_to(x, ndim, shape) if fits(x, ndim, shape) else None
 
 
-def reshape(input, *shape):
+def reshape(input, *sizes, shape=None):
     """The same elements in another shape: a view where possible, else a copy. One size may be -1.
 
     Raises ValueError where the number of elements differs.
     """
     cdef Tensor t = need_tensor(input, "reshape")
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    return reshape_to(t, sizes_fitting(t, sizes_from(shape), sizes, "reshape"), sizes)
+    cdef Py_ssize_t wanted[MAX_NDIM]
+    return reshape_to(t, sizes_fitting(t, sizes_from(sizes, shape), wanted, "reshape"), wanted)
 
 
 cdef object viewed(Tensor x, int ndim, Py_ssize_t* shape):
@@ -93,16 +93,16 @@ cdef object viewed(Tensor x, int ndim, Py_ssize_t* shape):
     return view_of(x, layout, x.data, RESHAPE, ndim, shape) if layout != NULL else None
 
 
-def view(input, *shape):
+def view(input, *sizes, size=None):
     """As reshape, but never a copy: ValueError where the layout does not allow a view."""
     cdef Tensor t = need_tensor(input, "view")
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    if len(shape) == 1 and isinstance(shape[0], DType):
+    cdef Py_ssize_t wanted[MAX_NDIM]
+    if len(sizes) == 1 and isinstance(sizes[0], DType):
         raise TypeError("view: reinterpreting memory as another dtype is not supported; use to(dtype)")
-    made = viewed(t, sizes_fitting(t, sizes_from(shape), sizes, "view"), sizes)
+    made = viewed(t, sizes_fitting(t, sizes_from(sizes, size), wanted, "view"), wanted)
     if made is None:
         raise worded(ShapeError, "view: shape {} needs a copy of the tensor of shape {.shape} and strides {}; use reshape()",
-                                 tuple(sizes_from(shape)), t, t.stride())
+                                 tuple(sizes_from(sizes, size)), t, t.stride())
     return made
 
 
@@ -143,11 +143,11 @@ cdef object permuted(Tensor x, int n, Py_ssize_t* order):
     return view_of(x, layout_permute(x.layout, order), x.data, PERMUTE, n, order)
 
 
-def permute(input, *dims):
+def permute(input, *axes, dims=None):
     """The axes in another order: axis i of the result is axis dims[i] of input. A view."""
     cdef Tensor t = need_tensor(input, "permute")
     cdef Py_ssize_t order[MAX_NDIM]
-    cdef object given = sizes_from(dims)
+    cdef object given = sizes_from(axes, dims)
     if len(given) != t.layout.ndim:
         raise worded(ShapeError, "permute: {} dims for a tensor of {} dimensions", len(given), t.layout.ndim)
     return permuted(t, read_dims(given, t.layout.ndim, order, "permute"), order)
@@ -351,12 +351,12 @@ cdef object expand_to(object x, object given, str name):
     return made
 
 
-def expand(input, *shape):
+def expand(input, *sizes, size=None):
     """Repeated along dimensions of size 1, without copying (stride 0); -1 keeps a size.
 
     Raises ValueError where a size differs and is not 1.
     """
-    return expand_to(input, sizes_from(shape), "expand")
+    return expand_to(input, sizes_from(sizes, size), "expand")
 
 
 def expand_as(self, other):

@@ -220,60 +220,47 @@ cdef Py_ssize_t covariance(const Array* arrays, const Py_ssize_t* ints, const do
     return -1
 
 
-cdef void margins_of(const real* x, const int64_t* targets, Py_ssize_t count, real* others, Py_ssize_t n, real* loss,
-                     real* slopes) noexcept nogil:
-    """Of one row, whose first `count` targets are listed: the sum of max(0, 1 - x[t] + x[c]) / n over targets t and others c."""
-    cdef Py_ssize_t i, c
-    cdef real level, z, hits, sum, share = 1 / <real> n
-    cdef double total = 0
-    for c in range(n):
-        others[c] = x[c]
-        if slopes != NULL:
-            slopes[c] = 0
-    for i in range(count):
-        others[targets[i]] = -INFINITY
-    for i in range(count):
-        level, hits, sum = 1 - x[targets[i]], 0, 0
-        for c in range(n):
-            z = level + others[c]
-            sum += z if z > 0 else 0
-        total += sum
-        if slopes != NULL:
-            for c in range(n):
-                z = share if level + others[c] > 0 else 0
-                slopes[c] += z
-                hits += z
-            slopes[targets[i]] -= hits
-    loss[0] = <real> (total / n)
-
-
 cdef Py_ssize_t margins(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
     """arrays: the losses, their gradients or NULL, x (rows, n), targets of its shape (int64), a list in each row that ends at the first
-    negative number. Contiguous. A target that is no class is the status."""
-    cdef Py_ssize_t n = arrays[2].shape[1], size = itemsize_of(arrays[2].dtype), i, count
+    negative number. Contiguous. The loss: the sum of max(0, 1 - x[t] + x[c]) / n over targets t and others c. A target that is no class
+    is the status."""
+    cdef Py_ssize_t n = arrays[2].shape[1], row, count, c, i, bad = -1
     cdef const int64_t* targets = <const int64_t*> arrays[3].data
-    cdef char* slopes = arrays[1].data
-    cdef char* others = <char*> malloc(n * size)
+    cdef double* others = <double*> malloc(2 * n * sizeof(double))
+    cdef double* slopes = others + n
+    cdef double level, z, total
+    cdef int64_t hits
     if others == NULL:
         return OUT_OF_MEMORY
-    for i in range(arrays[2].shape[0]):
+    for row in range(arrays[2].shape[0]):
+        for c in range(n):
+            others[c], slopes[c] = number_at(&arrays[2], row * n + c), 0
         count = 0
         while count < n and targets[count] >= 0:
             if targets[count] >= n:
-                free(others)
-                return targets[count]
+                bad = targets[count]
+                break
+            others[targets[count]] = -INFINITY
             count += 1
-        if arrays[0].dtype == FLOAT32:
-            margins_of[float](<float*> arrays[2].data + i * n, targets, count, <float*> others, n, <float*> arrays[0].data + i,
-                              <float*> slopes)
-        else:
-            margins_of[double](<double*> arrays[2].data + i * n, targets, count, <double*> others, n, <double*> arrays[0].data + i,
-                               <double*> slopes)
+        if bad >= 0:
+            break
+        total = 0
+        for i in range(count):
+            level, hits = 1 - number_at(&arrays[2], row * n + targets[i]), 0
+            for c in range(n):
+                z = level + others[c]
+                total += z if z > 0 else 0
+                hits += z > 0
+            if arrays[1].data != NULL:
+                for c in range(n):
+                    slopes[c] += level + others[c] > 0
+                slopes[targets[i]] -= <double> hits
+        put_number_at(&arrays[0], row, total / n)
+        for c in range(n if arrays[1].data != NULL else 0):
+            put_number_at(&arrays[1], row * n + c, slopes[c] / n)
         targets += n
-        if slopes != NULL:
-            slopes += n * size
     free(others)
-    return -1
+    return bad
 
 
 add_routine("distances.margins", "wwrr", margins, (IndexError, "multilabel_margin_loss: target {status} is out of range for input of shape "

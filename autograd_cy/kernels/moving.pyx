@@ -101,6 +101,7 @@ cdef inline bint outside(int64_t i, Py_ssize_t size) noexcept nogil:
 cdef inline Py_ssize_t words(const Walk* w, Py_ssize_t n, word* far, word* near, const int64_t* at, bint gathers) noexcept nogil:
     cdef Py_ssize_t f = w.far[w.ndim - 1], s = w.near[w.ndim - 1], a = w.at[w.ndim - 1], size = w.size, stride = w.stride, i
     cdef int64_t k
+    cdef word one
     if a == 0:
         k = at[0]
         if outside(k, size):
@@ -111,6 +112,11 @@ cdef inline Py_ssize_t words(const Walk* w, Py_ssize_t n, word* far, word* near,
                 memcpy(near, far, n * sizeof(word))
             else:
                 memcpy(far, near, n * sizeof(word))
+            return -1
+        if f == 1 and s == 0 and not gathers:
+            one = near[0]
+            for i in range(n):
+                far[i] = one
             return -1
         for i in range(n):
             if gathers:
@@ -152,6 +158,7 @@ cdef inline element combined(element x, element v, Kind kind) noexcept nogil:
 cdef inline Py_ssize_t combine(const Walk* w, Py_ssize_t n, element* far, const element* near, const int64_t* at, Kind kind) noexcept nogil:
     cdef Py_ssize_t f = w.far[w.ndim - 1], s = w.near[w.ndim - 1], a = w.at[w.ndim - 1], size = w.size, stride = w.stride, i
     cdef int64_t k
+    cdef element x, v
     if a == 0:
         k = at[0]
         if outside(k, size):
@@ -160,6 +167,16 @@ cdef inline Py_ssize_t combine(const Walk* w, Py_ssize_t n, element* far, const 
         if f == 1 and s == 1 and kind == ADD:                # sums, the usual ones, in loops without a choice
             for i in range(n):
                 far[i] = <element> (far[i] + near[i])
+        elif f == 1 and s == 1 and kind == MAXIMUM and (element is float or element is double):
+            for i in range(n):                               # as `combined`
+                x, v = far[i], near[i]
+                x = v if v > x else x
+                far[i] = v if v != v else x
+        elif f == 1 and s == 1 and kind == MINIMUM and (element is float or element is double):
+            for i in range(n):
+                x, v = far[i], near[i]
+                x = v if v < x else x
+                far[i] = v if v != v else x
         else:
             for i in range(n):
                 far[i * f] = combined(far[i * f], near[i * s], kind)
@@ -277,11 +294,10 @@ cdef void start_value(char* to, int dtype, Kind kind) noexcept nogil:
 cdef void divide_by(element* x, const int64_t* counts, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
-        if counts[i] > 1:
-            if element is float or element is double:
-                x[i] /= <element> counts[i]
-            else:                                  # rounded down
-                x[i] = <element> (<int64_t> x[i] / counts[i] - (<int64_t> x[i] % counts[i] < 0))
+        if element is float or element is double:
+            x[i] /= <element> (counts[i] + (counts[i] == 0))
+        elif counts[i] > 1:                        # rounded down
+            x[i] = <element> (<int64_t> x[i] / counts[i] - (<int64_t> x[i] % counts[i] < 0))
 
 
 cdef Py_ssize_t reduce_along(const Array* arrays, const Py_ssize_t* ints, const double* numbers) noexcept nogil:
