@@ -86,8 +86,8 @@ cdef PyObject* private_copy(PyObject* g, Tensor leaf, bint create_graph, bint as
         Py_DECREF(t)
         return <PyObject*> result
     as_leaf = as_leaf or not t.layout.flags & DENSE
-    if t.storage.refs == 1 and t.base == NULL and ag_tensor_refs(g) == 2 and (not as_leaf or same_layout(t.layout, leaf.layout)
-                                                                             and t.layout.flags & DENSE):
+    if t.storage.refs == 1 and t.base == NULL and ag_tensor_refs(g) == 2 \
+            and (not as_leaf or same_layout(t.layout, leaf.layout) and t.layout.flags & DENSE):
         return g
     layout = t.layout if not as_leaf else leaf.layout if leaf.layout.flags & DENSE else NULL
     if layout != NULL:

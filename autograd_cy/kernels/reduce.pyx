@@ -166,7 +166,8 @@ cdef inline void store(int kind, int dtype, char* out, Py_ssize_t stride, const 
 
 cdef inline int fold_of(int kind) noexcept nogil:
     """The fold that sum, mean, prod, max and min are, and norms of squares."""
-    return (OP_SUM if kind <= REDUCE_MEAN or kind == REDUCE_NORM else OP_PROD if kind == REDUCE_PROD else OP_MAX if kind == REDUCE_MAX else OP_MIN)
+    return (OP_SUM if kind <= REDUCE_MEAN or kind == REDUCE_NORM else OP_PROD if kind == REDUCE_PROD else OP_MAX if kind == REDUCE_MAX
+            else OP_MIN)
 
 
 cdef inline void divide(acc_t* out, Py_ssize_t n, Py_ssize_t stride, Py_ssize_t count) noexcept nogil:
