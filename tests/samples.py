@@ -1149,7 +1149,7 @@ ARRANGED = [  # op, on tensors, reference, shape
     ("hstack", lambda x: ag.hstack((x, x)), lambda x: np.hstack((x, x)), (2, 3)),
     ("column_stack", lambda x: ag.column_stack((x, x)), lambda x: np.column_stack((x, x)), (3,)),
     ("stack", lambda x: ag.dstack([x, x]), lambda x: np.dstack((x, x)), (2, 3)),
-    ("grid", lambda x: ag.meshgrid(x, x[:2], x), lambda x: tuple(np.meshgrid(x, x[:2], x, indexing="ij")), (3,)),
+    ("grid", lambda x: ag.meshgrid(x, x[:2], x, indexing="ij"), lambda x: tuple(np.meshgrid(x, x[:2], x, indexing="ij")), (3,)),
     ("repeat_interleave", lambda x: x.repeat_interleave(2), lambda x: np.repeat(x, 2), (2, 3)),
     ("diagonal", lambda x: x.diag(-1), lambda x: np.diag(x, -1), (3, 4)),
 ]
