@@ -1353,7 +1353,7 @@ def _margins(x, targets=((2, 0, -1), (1, -1, 0))):
                      for row, listed in zip(x, [t[:t.index(-1)] for t in targets], strict=True)])
 
 
-add("multilabel_margin", lambda x: ag.nn.functional.multilabel_margin_loss(x, ag.tensor([[2, 0, -1], [1, -1, 0]]), "none"), _margins,
+add("multilabel_margin", lambda x: ag.nn.functional.multilabel_margin_loss(x, ag.tensor([[2, 0, -1], [1, -1, 0]]), reduction="none"), _margins,
     ((2, 3), "distinct"))
 for _r in ("mean", "sum", "none"):
     add(
