@@ -7,6 +7,8 @@ Relies on the names that Cython gives to C functions and on the forms below. set
 import re
 from pathlib import Path
 
+from Cython.Compiler import ExprNodes
+
 # ---- what is compiled for speed
 
 # Modules of which the functions in hot_functions.txt are compiled for speed and all others for size; bench/hot.py wrote the list.
@@ -103,3 +105,21 @@ def rewritten(module, text, folder, package):
     """The C that is compiled for a module instead of Cython's."""
     text = compact(text, folder, package)
     return marked(text) if module in FAST else text
+
+
+# ---- less written by Cython itself
+
+def lean_code_objects():
+    """Of a function's code object what inspect.signature reads: the names of its arguments, and none of its other variables; no table of
+    lines, which only monitors of single lines ask for (tracebacks have their own)."""
+    node = getattr(ExprNodes, "CodeObjectNode", None)
+    if node is None or not hasattr(ExprNodes, "build_line_table"):
+        return
+    started = node.__init__
+
+    def start(self, def_node):
+        started(self, def_node)
+        stars = [star for star in (def_node.star_arg, def_node.starstar_arg) if star]
+        self.varnames = self.varnames[:len(def_node.args) + len(stars)]
+    node.__init__ = start
+    ExprNodes.build_line_table = lambda positions, first: ""

@@ -12,7 +12,7 @@ vectorise -20. Then: v4 only where it gains (WIDE) -430; a package optimised as 
 (kernels/vecmath.h) -75; cold modules without short cuts (SHORT_CUTS_OFF) -60; the rest of loops by single elements (LEAN_LOOPS) -45;
 no generators for messages -40; numbers of rows by a C function -40. Then: 15 modules instead of 58 (merging.py) -260; small functions,
 unless they are named (hot_functions.txt) -190; tiles of products that were never called -55; packed tables of addresses -60; errors'
-places and initialisations in shorter forms (rewriting.py) -100; words by zlib -27.
+places and initialisations in shorter forms (rewriting.py) -100; words by zlib -27; lean code objects -45.
 Tried, and not worth it: -fno-inline-functions and -fno-inline-small-functions (10 each), blocks in simple order (1); -Os for all modules
 (350; a step of XOR 22 % slower); --param=inline-unit-growth=10 for joins, reductions, losses and the replay (75; a replay 9 % slower); no
 small products with 512 bits (160; XOR 1.5 % slower here, and more where vectors of 512 bits are not two of 256); identical code folded
@@ -38,6 +38,8 @@ ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
 import merging  # noqa: E402
 import rewriting  # noqa: E402
+
+rewriting.lean_code_objects()
 
 GENERATED = Path("build") / "generated"
 PACKAGE = Path("autograd_cy")
