@@ -434,3 +434,8 @@ def test_least_squares_of_small_matrices_know_their_rank():
         assert found.item() == rank == linalg.matrix_rank(T(a)).item()
         np.testing.assert_allclose(x.numpy(), np.linalg.lstsq(a, b)[0], 1e-9, 1e-9)
         np.testing.assert_allclose(linalg.pinv(T(a)).numpy(), np.linalg.pinv(a), 1e-9, 1e-9)
+
+
+def test_statistics_of_no_observations_are_not_numbers():
+    assert np.isnan(ag.corrcoef(ag.ones(2, 0)).numpy()).all()
+    assert np.isnan(ag.cov(ag.ones(2, 0)).numpy()).all()

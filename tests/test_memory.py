@@ -4,7 +4,9 @@ Relies on autograd_cy's public names; nothing relies on it.
 """
 
 import gc
+import random
 import sys
+import threading
 import weakref
 
 import numpy as np
@@ -310,3 +312,26 @@ def test_collector_while_graphs_live():
         assert np.isfinite(x.grad.numpy()).all()
     finally:
         gc.set_threshold(*old)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_large_blocks_of_many_sizes_leave_nothing_behind():
+    """What blocks of several megabytes leave goes back to the system: they lie in mappings of their own, not in a heap full of holes."""
+    def work(seed):
+        sizes, kept = random.Random(seed), []
+        for i in range(300):
+            kept.append(ag.zeros(int(2 ** sizes.uniform(19.2, 21))))
+            if len(kept) > 6:
+                del kept[sizes.randrange(6)]
+            if i % 50 == 0:
+                ag.empty_cache()
+
+    ag.empty_cache()
+    before = _resident()
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ag.empty_cache()
+    assert _resident() - before < 50 << 20

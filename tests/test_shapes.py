@@ -440,3 +440,13 @@ def test_a_sum_to_what_does_not_broadcast_is_refused(shape):
     """Rules may ask for it by mistake; it used to write beside the result."""
     with pytest.raises(ValueError, match="can't be summed to shape"):
         FUNCTIONS["sum_to"](ag.ones(2, 3), shape)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ag.block_diag(*[ag.ones(1).expand(2 ** 58)] * 64),
+    lambda: ag.block_diag(*[ag.ones(0, 2 ** 57)] * 128, ag.ones(2, 2)),
+    lambda: ag.ones(4).repeat_interleave(ag.tensor([2 ** 62] * 4)),
+])
+def test_sums_of_sizes_beyond_what_a_number_holds(make):
+    with pytest.raises(ValueError, match="than a tensor can hold"):
+        make()

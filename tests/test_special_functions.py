@@ -72,6 +72,14 @@ def test_incomplete_gamma_over_the_plane(rng):
         assert np.abs(single - theirs(a.astype("f4").astype("f8"), x.astype("f4").astype("f8"))).max() < 1e-7
 
 
+@pytest.mark.parametrize(("a", "x"), [(1e30, 1e31), (1e31, 1e100), (1e300, 1e299), (1.7e308, 1e-320), (1e20, 1.4e20), (1e21, 1e20)])
+def test_incomplete_gamma_functions_of_huge_arguments(a, x):
+    """Where they are 0 or 1 to all digits, nothing on the way there may overflow."""
+    lower, upper = (0, 1) if x < a else (1, 0)
+    assert of_two(ag.special.gammainc, a, x) == lower
+    assert of_two(ag.special.gammaincc, a, x) == upper
+
+
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
 def test_incomplete_gamma_at_corners(name):
     a, x = (v.ravel() for v in np.meshgrid(CORNERS, CORNERS))

@@ -17,22 +17,39 @@ cdef extern from *:
     #include <sys/mman.h>
     #endif
     #define AG_HUGE ((size_t) 2 << 20)
-    /* Memory of the C library, in pages of 2 MB where the system has them for those who ask: what does not fit into the caches is read and
-       written at up to twice the speed. */
-    static void *ag_large(size_t size) {
-    #ifdef MADV_HUGEPAGE
-        void *raw;
-        if (size >= AG_HUGE) {
-            if (posix_memalign(&raw, AG_HUGE, size) != 0) return NULL;
-            madvise(raw, size, MADV_HUGEPAGE);
-            return raw;
-        }
+    /* Memory of the C library; from 2 MB on mapped, in pages of that size where the system has them for those who ask: what does not fit
+       into the caches is read and written at up to twice the speed. Not by posix_memalign: blocks of many sizes at such places leave holes
+       in the heap that nothing else fits into, many times what is in use. The length of a mapping is at its start. */
+    #if defined(MADV_HUGEPAGE) && !defined(__SANITIZE_ADDRESS__)
+    #define AG_MAPS 1
+    static void *ag_map_huge(size_t size) {
+        char *start, *raw;
+        size = (size + 65535) & ~(size_t) 65535;                   /* no page is larger */
+        start = (char *) mmap(NULL, size + AG_HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (start == (char *) MAP_FAILED) return NULL;
+        raw = (char *) (((size_t) start + AG_HUGE - 1) & ~(AG_HUGE - 1));
+        if (raw > start) munmap(start, (size_t) (raw - start));
+        munmap(raw + size, AG_HUGE - (size_t) (raw - start));
+        madvise(raw, size, MADV_HUGEPAGE);
+        *(size_t *) raw = size;
+        return raw;
+    }
+    #else
+    #define AG_MAPS 0
+    #define ag_map_huge malloc
     #endif
-        return malloc(size);
+    static inline void *ag_large(size_t size, int mapped) { return AG_MAPS && mapped ? ag_map_huge(size) : malloc(size); }
+    static inline void ag_release(void *raw, int mapped) {
+    #if AG_MAPS
+        if (mapped) munmap(raw, *(size_t *) raw);
+        else
+    #endif
+            free(raw);
     }
     """
     const size_t HUGE_BYTES "AG_HUGE"
-    void* ag_large(size_t size)
+    void* ag_large(size_t size, bint mapped)
+    void ag_release(void* raw, bint mapped) noexcept
 
 cdef extern from "<stdlib.h>" nogil:
     int posix_memalign(void** memptr, size_t alignment, size_t size)
@@ -160,10 +177,10 @@ cdef Storage* large_block(int size_class, size_t nbytes) except NULL:
     # Huge pages begin at the same lower bits, at which a copy to a place just behind its source takes ten times as long.
     cdef size_t shift = (pool.heap_calls & 7) * 512 if size >= HUGE_BYTES else 0
     pool.heap_calls += 1
-    raw = <char*> ag_large(size + shift + 64 + sizeof(void*))
+    raw = <char*> ag_large(size + shift + 64 + sizeof(void*), size >= HUGE_BYTES)
     if raw == NULL:
         empty_cache()
-        raw = <char*> ag_large(size + shift + 64 + sizeof(void*))
+        raw = <char*> ag_large(size + shift + 64 + sizeof(void*), size >= HUGE_BYTES)
         if raw == NULL:
             raise MemoryError(f"cannot allocate {nbytes} bytes for a tensor")
     pool.heap_bytes += size
@@ -203,9 +220,10 @@ cdef void storage_free(Storage* s) noexcept:
 
 
 cdef void release_large(Storage* s) noexcept:
-    pool.heap_bytes -= block_bytes(s.size_class) if s.size_class != CAPTURED else HEADER + s.nbytes
+    cdef size_t size = block_bytes(s.size_class) if s.size_class != CAPTURED else HEADER + s.nbytes
+    pool.heap_bytes -= size
     unlink(s)
-    free((<char**> s - 1)[0])
+    ag_release((<char**> s - 1)[0], size >= HUGE_BYTES)
 
 
 # ---- captures

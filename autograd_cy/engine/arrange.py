@@ -10,6 +10,7 @@ import numpy as np
 
 from ..array.dtypes import bool as boolean
 from ..array.dtypes import int64
+from ..array.errors import ShapeError
 from . import blocks, creation, joins, shape, windows
 from .arguments import need_tensor
 from .copies import show_as
@@ -61,6 +62,8 @@ def repeat_interleave_by(input, repeats, dim, output_size):
         raise RuntimeError(f"repeat_interleave: {len(counts)} repeats for dim {axis} of shape {input.shape}")
     if min(counts, default=0) < 0:
         raise RuntimeError("repeat_interleave: repeats must not be negative")
+    if sum(counts) >= 2 ** 58:                         # NumPy's own sum of them may be too large for its type
+        raise ShapeError(f"repeat_interleave: {sum(counts)} elements along dim {axis} are more than a tensor can hold")
     places = np.repeat(np.arange(len(counts)), counts)
     if output_size is not None and output_size != len(places):
         raise RuntimeError(f"repeat_interleave: the repeats add up to {len(places)}, not to output_size {output_size}")

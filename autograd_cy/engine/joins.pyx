@@ -319,6 +319,8 @@ cdef object blocks_of(PyObject** parts, Py_ssize_t n):
         room.at[2 * k + 1] = part.dims[part.ndim - 1] if part.ndim else 1
         shape[0] += room.at[2 * k]
         shape[1] += room.at[2 * k + 1]
+        if max(shape[0], shape[1]) > <Py_ssize_t> 1 << 58:
+            raise ShapeError("block_diag: more rows or columns than a tensor can hold")
     cdef Tensor out = zeros_of(2, shape, dtype)
     size = itemsize_of(dtype)
     shape[0] = 0

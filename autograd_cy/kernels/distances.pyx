@@ -3,7 +3,7 @@
 #
 # Relies on table. engine/named_products runs them, as routines: no array of all differences is made.
 
-from libc.math cimport INFINITY, fabs, pow, sqrt
+from libc.math cimport INFINITY, NAN, fabs, pow, sqrt
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -210,7 +210,7 @@ cdef Py_ssize_t covariance(const Array* arrays, const Py_ssize_t* ints, const do
             for k in range(n):
                 row[k] /= s
         for j in range(i + 1):
-            s = 0
+            s = 0 if n else NAN
             for k in range(n):
                 s += row[k] * z[j * n + k]
             s = max(min(s, 1.), -1.) if ints[0] else s / numbers[0]

@@ -59,8 +59,8 @@ AG_APART void ag_gamma_sum(ptrdiff_t m, double enough, const double *a, const do
         double term[AG_LANES], sum[AG_LANES], c[AG_LANES], z[AG_LANES], more = 1.0;
         AG_EACH_LANE(j) {
             term[j] = sum[j] = 1.0;
-            c[j] = a[i + j] < 1e30 ? a[i + j] : 1e30;                 /* what is beyond is times 0 */
-            z[j] = x[i + j] < 1e30 ? x[i + j] : 1e30;
+            c[j] = a[i + j];
+            z[j] = x[i + j] < 1e30 ? x[i + j] : 1e30;                 /* what is beyond is times 0 */
         }
         for (int k = 0; k < 200 && more > 0.0; k++) {
             more = 0.0;
@@ -83,7 +83,7 @@ AG_APART void ag_gamma_fraction(ptrdiff_t m, double enough, const double *a, con
         double sum[AG_LANES], step[AG_LANES], d[AG_LANES], b[AG_LANES], c[AG_LANES], more = 1.0;
         AG_EACH_LANE(j) {
             double z = x[i + j] < 1e30 ? x[i + j] : 1e30;
-            c[j] = a[i + j] < 1e30 ? a[i + j] : 1e30;
+            c[j] = a[i + j];
             b[j] = z + 1.0 - c[j];
             sum[j] = step[j] = d[j] = 1.0 / b[j];
         }
@@ -158,6 +158,7 @@ AG_APART void ag_gamma_block(AG_GIVEN, int upper, const double *__restrict a, co
         w = q <= bound ? (double)AG_SUM : w;
         t = q <= bound ? (double)AG_TAYLOR : w;
         w = p <= small ? t : w;
+        w = p <= 1e20 ? w : 0.0;                       /* beyond, what is not near a is 0 or 1 */
         t = fabs(q - p) <= 0.3 * p ? (double)AG_UNIFORM : w;
         w = p >= 100.0 ? t : w;
         w = p > 0.0 ? w : 0.0;
