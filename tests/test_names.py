@@ -163,3 +163,9 @@ def test_names_import_little():
     code = ("import sys, autograd_cy as ag; loaded = [m for m in ('nn.functional', 'nn.front', 'engine.signals') if f'autograd_cy.{m}' in sys.modules]; "
             "assert not loaded, loaded; f = ag.dropout; f(ag.ones(2), 0.5, True); assert ag.dropout is not f and f(ag.ones(2), 0.5, False).sum() == 2")
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_to_a_device_by_its_name():
+    assert ag.ones(1).to(device="cpu", dtype=ag.float64).dtype == ag.float64
+    with pytest.raises(RuntimeError):
+        ag.ones(1).to(device="cuda")

@@ -13,7 +13,7 @@ from autograd_cy.array.layout cimport (
 from autograd_cy.array.storage cimport (
     CAPTURED, Storage, UntypedStorage, storage_decref, storage_incref, storage_new, wrap_storage,
 )
-from autograd_cy.engine.arguments cimport need_tensor
+from autograd_cy.engine.arguments cimport need_tensor, on_cpu
 from autograd_cy.engine.modes cimport grad_enabled, modes, notice
 from autograd_cy.engine.node cimport SAVED_FLOAT, Node, node_new, remember_line
 from autograd_cy.engine.object cimport own
@@ -215,8 +215,9 @@ def drop_history(Tensor x):
 
 # ---- conversions
 
-def to(self, *args, dtype=None, copy=False, **ignored):
+def to(self, *args, dtype=None, copy=False, device=None, **ignored):
     """In another dtype: to(ag.float64), to(other_tensor), to(dtype=...). Devices ("cpu") are accepted and ignored."""
+    on_cpu(device)
     for arg in args:
         if isinstance(arg, DType):
             dtype = arg
