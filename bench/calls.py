@@ -72,8 +72,7 @@ CALLS = {
         plain[mask] = 0.; plain[1] = column4; plain[:, 1:3] = 0.; x.put(places, row4); x.take(places);
         lib.take_along_dim(x, places44, 1); x.masked_select(mask); x.masked_scatter(mask, a); lib.select_scatter(x, column4, 0, 1);
         lib.diagonal_scatter(x, column4); lib.slice_scatter(x, a, 0, 0, 4); lib.nonzero(a); lib.nonzero(a, as_tuple=True);
-        lib.where(mask); F.one_hot(places); F.one_hot(places, 4); F.embedding(places, table); lib.combinations(column4);
-        lib.tril_indices(4, 4)""",
+        lib.where(mask); F.one_hot(places); F.one_hot(places, 4); F.embedding(places, table); lib.combinations(column4)""",
     "linear algebra": """
         x @ y; x @ column4; row4 @ row4; lib.mm(x, y); lib.mv(x, column4); lib.bmm(stacked, stacked); lib.dot(row8, column8);
         lib.inner(row8, column8); lib.outer(row8, column8); lib.addmm(a, x, y); lib.addmv(column4, x, column4);
@@ -117,7 +116,28 @@ def calls():
 
 
 # Why a call is above its bar.
-REASONS = {}
+FORMULA = "the formula: sixteen elements take most of it"
+IN_DOUBLE = "series or polynomials, exponential and logarithm in double whatever the dtype, rounded once"
+SLICES = "Python builds the slices and their tuple: 55 ns"
+SEVERAL = "several tensors, 27 to 70 ns each"
+STEPS = "several recorded operations"
+DECOMPOSITION = "chains of square roots and divisions: LAPACK's drivers take two to five times as long"
+REASONS = {
+    **dict.fromkeys(["x64 ** 2.5", "2.0 ** x", "lib.pow(x, a)", "lib.polygamma(2, x)", "lib.igamma(a, b)", "special.zeta(x1, a)",
+                     "special.multigammaln(x5, 2)", "lib.cbrt(x)"], FORMULA),
+    **dict.fromkeys([f"special.{name}(x)" for name in (
+        "i0e", "i1e", "log_ndtr", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0",
+        "scaled_modified_bessel_k1")], IN_DOUBLE),
+    **dict.fromkeys(["x[1:3, 1:3]", "x[1:3, ::2]"], SLICES),
+    **dict.fromkeys(["x.split([1, 3])", "x.unbind()", "lib.tensor_split(x, 2)", "lib.meshgrid(row8, column8, indexing='ij')"], SEVERAL),
+    **dict.fromkeys(["lib.angle(x)", "lib.ldexp(x, a)", "lib.rot90(x)", "x[three[:, None], three]", "lib.addr(a, row4, column4)",
+                     "lib.linalg.matrix_power(x, 3)", "lib.linalg.matrix_norm(x)"], STEPS),
+    **dict.fromkeys(["lib.linalg.qr(x)", "lib.linalg.eigh(positive)", "lib.linalg.svd(x)", "lib.linalg.svdvals(x)", "lib.linalg.pinv(x)",
+                     "lib.linalg.lstsq(x, a)", "lib.linalg.matrix_rank(x)"], DECOMPOSITION),
+    "lib.matrix_exp(x)": "scaling, a quotient of polynomials of matrices, a system of equations, squaring",
+    "lib.cartesian_prod(row8, column8)": "64 rows of two, not 16 elements; its gradients are sums over the other vector",
+    "F.pad(image, (1, 1), mode='reflect')": "its borders are copied column by column",
+}
 
 
 def operands(lib):
