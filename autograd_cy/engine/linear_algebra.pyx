@@ -547,9 +547,9 @@ def cofactor(Tensor a):
     return mapped(COFACTOR, R_COFACTORS, a)
 
 
-def permutation_matrix(pivots, Tensor matrix, str name="lu_unpack"):
-    """The matrices P of A = P L U, in the dtype of `matrix` (..., m, n), which has the factors."""
-    cdef Tensor places = need_tensor(pivots, name)
+def permutation_matrix(pivots, factors, str name="lu_unpack"):
+    """The matrices P of A = P L U, in the dtype of the factors (..., m, n)."""
+    cdef Tensor places = need_tensor(pivots, name), matrix = matrices(factors, name)
     cdef PyObject* arrays[2]
     cdef Tensor out
     if places.dtype_ != INT32:
@@ -606,12 +606,17 @@ cdef double precision_of(Tensor a) noexcept:
     return max(last(a, 1), last(a, 2)) * (2.220446049250313e-16 if a.dtype_ == FLOAT64 else 1.1920929e-07)
 
 
-def least_squares(Tensor a, Tensor b, rcond, int driver):
+def least_squares(A, B, rcond, int driver):
     """(solution, rank, singular values or None) of tensors of one batch; driver: 0 gels, 1 gelsy, 2 gelsd."""
-    cdef Tensor x = for_each(b, a.dtype_, last(a, 1), last(b, 1)), rank = for_each(a, INT64)
-    cdef double limit = precision_of(a) if rcond is None else rcond
+    cdef double limit = 0 if rcond is None else rcond
+    cdef Tensor a = matrices(A, "linalg.lstsq"), b = matrices(B, "linalg.lstsq", "B"), x, rank
     cdef PyObject* arrays[5]
     cdef Py_ssize_t ints[1]
+    if not share_batch(a, b) or last(a, 2) != last(b, 2) or a.dtype_ != b.dtype_:       # what reading rcond does may have changed them
+        raise worded(ShapeError, "linalg.lstsq: A of shape {.shape} and B of shape {.shape} do not fit", a, b)
+    if rcond is None:
+        limit = precision_of(a)
+    x, rank = for_each(b, a.dtype_, last(a, 1), last(b, 1)), for_each(a, INT64)
     ints[0] = driver
     arrays[0], arrays[1], arrays[2], arrays[3], arrays[4] = <PyObject*> a, <PyObject*> b, <PyObject*> x, <PyObject*> rank, NULL
     s = None
@@ -623,16 +628,16 @@ def least_squares(Tensor a, Tensor b, rcond, int driver):
     return x, rank, s
 
 
-def pseudoinverse(Tensor a, atol, rtol, bint only_rank):
+def pseudoinverse(A, atol, rtol, bint only_rank):
     """The pseudoinverse, or the rank (int64): singular values up to max(atol, rtol * the largest) count as 0."""
-    cdef Tensor out
+    cdef Tensor a, out
     cdef PyObject* arrays[3]
     cdef double numbers[2]
     numbers[0] = 0 if atol is None else atol
-    if rtol is None:
-        numbers[1] = 0 if numbers[0] > 0 else precision_of(a)
-    else:
-        numbers[1] = rtol
+    numbers[1] = 0 if rtol is None else rtol
+    a = matrices(A, "linalg.matrix_rank" if only_rank else "linalg.pinv")      # what reading a number does may have made it something else
+    if rtol is None and not numbers[0] > 0:
+        numbers[1] = precision_of(a)
     out = for_each(a, INT64) if only_rank else for_each(a, a.dtype_, last(a, 1), last(a, 2))
     arrays[0], arrays[1], arrays[2] = <PyObject*> a, NULL, NULL
     arrays[2 if only_rank else 1] = <PyObject*> out
