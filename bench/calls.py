@@ -13,7 +13,7 @@ import numpy as np
 
 import autograd_cy as ag
 
-from . import report, timing
+from . import peers, report, timing
 
 BARS = {"elementwise": 100, "shape": 100, "reduction": 400, "index": 400, "linear algebra": 400}      # ns; the other kinds have none
 NOISE = 1.1              # above its bar by less is the noise of minima in one process with all other calls
@@ -190,15 +190,7 @@ def statements(label, names, only):
 
 def run(args):
     """Measure, print, and return (results for --json, complaints, data for --plot)."""
-    libraries = {"autograd_cy": ag}
-    if args.peers:
-        try:
-            import torch
-        except ImportError:
-            print("peer skipped: torch is not installed")
-        else:
-            torch.set_num_threads(1)
-            libraries["PyTorch"] = torch
+    libraries = peers.libraries(ag, args.peers)
     only = [text for text in args.only.split(",") if text]
     best = {}
     gc.collect()

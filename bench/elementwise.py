@@ -8,7 +8,7 @@ import numpy as np
 
 import autograd_cy as ag
 
-from . import report, timing
+from . import peers, report, timing
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 TOLERANCE = 1e-5
@@ -44,14 +44,9 @@ CHAINS = {"one tensor": of_one, "three tensors": of_three}
 def ways(args):
     """{name: (library, what becomes of a function)}."""
     made = {"eager": (ag, lambda f: f), "replay": (ag, ag.compile)}
-    if args.peers:
-        try:
-            import torch
-        except ImportError:
-            print("peer skipped: torch is not installed")
-            return made
+    torch = peers.libraries(ag, args.peers).get("PyTorch")
+    if torch is not None:
         from .peers.pytorch import compiles
-        torch.set_num_threads(1)
         made["PyTorch"] = (torch, lambda f: f)
         if compiles():
             made["torch.compile"] = (torch, torch.compile)

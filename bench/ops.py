@@ -11,7 +11,7 @@ import numpy as np
 
 import autograd_cy as ag
 
-from . import report, timing
+from . import peers, report, timing
 
 SHAPES = ((), (8,), (4, 4), (32, 32))
 CHAIN = 400      # nodes of the chain that backward is measured on
@@ -112,16 +112,7 @@ def measure(lib, name, text, shape, dtype, engines, rounds):
 def libraries(args):
     """{label: (library, {engine: options of backward})}."""
     engines = {name: {"engine": name} for name in args.engines if name in ("recursive", "iterative")} or {"iterative": {}}
-    chosen = {"autograd_cy": (ag, engines)}
-    if args.peers:
-        try:
-            import torch
-        except ImportError:
-            print("peer skipped: torch is not installed")
-        else:
-            torch.set_num_threads(1)
-            chosen["PyTorch"] = (torch, {"": {}})
-    return chosen
+    return {label: (lib, engines if lib is ag else {"": {}}) for label, lib in peers.libraries(ag, args.peers).items()}
 
 
 def run(args):

@@ -16,7 +16,7 @@ import numpy as np
 import autograd_cy as ag
 from autograd_cy.ops import TABLE
 
-from . import report, timing
+from . import peers, report, timing
 
 ELEMENTS = 1_000_000
 SLOWER = 1.1             # below this ratio it is the noise of two minima
@@ -171,15 +171,7 @@ def rows():
 def run(args):
     """Measure, print, and return (results for --json, complaints, data for --plot)."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-    libraries = {"autograd_cy": ag}
-    if args.peers:
-        try:
-            import torch
-        except ImportError:
-            print("peer skipped: torch is not installed")
-        else:
-            torch.set_num_threads(1)
-            libraries["PyTorch"] = torch
+    libraries = peers.libraries(ag, args.peers)
     results, lines, complaints = [], [], []
     chosen = [(name, sample) for name, sample in rows() if not args.only or name in args.only.split(",")]
     gc.collect()
@@ -206,6 +198,6 @@ def run(args):
     gc.enable()
     report.heading(f"Every row of the table: ns of a small recorded call; ms at 10^6 elements; minima of {args.rounds} rounds"
                    + ("; ratios to PyTorch on one thread" if args.peers else ""))
-    peers = ["PyTorch", "ratio"] if args.peers else []
-    report.table(["", "small ns", *peers, "forward ms", *peers, "backward ms", *peers, "slower, because"], lines)
+    beside = ["PyTorch", "ratio"] if args.peers else []
+    report.table(["", "small ns", *beside, "forward ms", *beside, "backward ms", *beside, "slower, because"], lines)
     return results, complaints, []

@@ -20,3 +20,17 @@ def columns(training):
             continue
         made += [column for column in module.COLUMNS.get(training, []) if column.available is None or column.available()]
     return made
+
+
+def libraries(own, wanted):
+    """{label: library} of what the same calls can be asked of: ours, and PyTorch on one thread where it is wanted and installed."""
+    found = {"autograd_cy": own}
+    if wanted:
+        try:
+            import torch
+        except ImportError:
+            print("peer skipped: torch is not installed", file=sys.stderr)
+        else:
+            torch.set_num_threads(1)
+            found["PyTorch"] = torch
+    return found
