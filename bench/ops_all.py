@@ -26,9 +26,13 @@ OWN_MEMORY = "every gradient has memory of its own; PyTorch hands out the incomi
 SAME_BITS = "no fused multiply-adds, so that every instruction-set level gives the same bits"
 TAILS = "a few instructions more: results down to subnormal numbers, limits at infinity, gradients of 0 stay 0"
 IN_DOUBLE = "series and exponential in double whatever the dtype, so that the result is rounded once"
+ZERO_TIMES = "the incoming gradient is read, to be multiplied by 0"
+MEMORY = "memory sets it, and the minima of two allocators: within the cache the loop is level"
 REASONS = {
+    **dict.fromkeys([(name, "backward") for name in ("ceil", "floor", "round", "trunc")], ZERO_TIMES),
+    **dict.fromkeys([(name, "forward") for name in ("maximum", "minimum", "amin")], MEMORY),
     ("add", "backward"): OWN_MEMORY, ("clone", "backward"): OWN_MEMORY, ("frac", "backward"): OWN_MEMORY, ("stack", "backward"): OWN_MEMORY,
-    ("matrix_exp", "backward"): "products by SciPy's OpenBLAS, where PyTorch has Intel's",
+    "matrix_exp": "products by SciPy's OpenBLAS, where PyTorch has Intel's",
     ("sum", "backward"): "the gradient is written out; PyTorch's is a view that repeats one element, until backward() copies it",
     ("prod", "backward"): "without a division, so that it is exact where elements are 0, and where the product overflows: two passes",
     ("exp2", "forward"): SAME_BITS, ("logsigmoid", "backward"): TAILS, ("gelu", "backward"): TAILS, ("silu", "forward"): TAILS,
