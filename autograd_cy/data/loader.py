@@ -105,7 +105,7 @@ class Sampler:
     """An iterable of indices."""
 
     def __iter__(self) -> Iterator[int]:
-        raise NotImplementedError
+        raise NotImplementedError("Subclasses of Sampler should implement __iter__.")
 
 
 class SequentialSampler(Sampler):
